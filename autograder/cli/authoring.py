@@ -277,9 +277,7 @@ def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
 
 def answers_table(exam: Exam) -> Table:
     """How right answers in other styles, changes of the solution and the clauses of the contract fared."""
-    shares = [
-        ("right answers that earn all", sum(a.is_accepted for a in exam.right_answers), len(exam.right_answers)),
-    ]
+    shares = [("right answers that earn all", sum(a.is_accepted for a in exam.right_answers), len(exam.right_answers))]
     for family, what in FAMILIES.items():
         lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.is_equivalent]
         shares.append((f"{what} that lose points", sum(lost), len(lost)))

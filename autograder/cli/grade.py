@@ -89,8 +89,7 @@ class Level(StrEnum):
 
 def grade(
     paths: Annotated[
-        list[Path],
-        typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files."),
+        list[Path], typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files.")
     ],
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,

@@ -317,10 +317,7 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
 # Grades in the formats of other platforms, for their owner alone: they are students'
 
 export_app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Grades in the format of another platform.",
+    add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform."
 )
 GradesArgument = Annotated[
     Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")

@@ -321,8 +321,7 @@ def fixtures_diff(
     before: Annotated[Path, typer.Argument(metavar="A", readable=False, help="A folder with a set of fixtures.")],
     after: Annotated[Path, typer.Argument(metavar="B", readable=False, help="A folder with another one.")],
     submissions: Annotated[
-        Path | None,
-        typer.Option("--submissions", readable=False, help="Graded against both; else the sample class."),
+        Path | None, typer.Option("--submissions", readable=False, help="Graded against both; else the sample class.")
     ] = None,
     jobs: JobsOption = CORES,
     assignment: AssignmentOption = None,

@@ -152,10 +152,7 @@ def alternatives(student: str, identity: str) -> list[str]:
 
 
 def find_rows(
-    reports: Iterable[AnyStudent],
-    keys: Iterable[frozenset[str]],
-    roster: Roster | None = None,
-    ids: Sequence[str] = (),
+    reports: Iterable[AnyStudent], keys: Iterable[frozenset[str]], roster: Roster | None = None, ids: Sequence[str] = ()
 ) -> Matches[AnyStudent]:
     """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown.
 

@@ -32,13 +32,7 @@ from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.files import ENGINE, write_atomically
 from autograder.vocabulary.report import VERDICT_WORDS, CaseResult, ItemResult, Report
-from autograder.vocabulary.report_text import (
-    counterexample_markdown,
-    fenced,
-    item_lines,
-    item_markdown,
-    notes_beside,
-)
+from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_lines, item_markdown, notes_beside
 from autograder.vocabulary.text import visible
 
 MAX_METADATA = 4 * 2**20

@@ -17,15 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.submissions.handed_in import folder_holds_work, is_students_own, names_of, zip_holds_work
-from autograder.submissions.names import (
-    LONGEST_NAME,
-    defines_one,
-    is_too_long,
-    kind_of,
-    parts_of,
-    stem_of,
-    suffix_of,
-)
+from autograder.submissions.names import LONGEST_NAME, defines_one, is_too_long, kind_of, parts_of, stem_of, suffix_of
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (

@@ -21,10 +21,7 @@ MOST_READ = 200  # characters
 TICK = 0.1  # seconds between two looks at the clocks
 MOST_WAITED = 3  # a busy machine may take so many times as long by the clock on the wall
 
-_MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,12}))?)?\s*([^\s]{1,65})?",
-    re.ASCII,
-)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,12}))?)?\s*([^\s]{1,65})?", re.ASCII)
 _DAYS, _CLOCKS = ("%b %d", "%d %b", "%B %d", "%d %B"), ("%I:%M %p", "%H:%M")
 
 

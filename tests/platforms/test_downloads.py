@@ -1,0 +1,989 @@
+"""What platforms give for download: whose each submission is, which of several counts, and what nobody can forge."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import tempfile
+import time
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hand_ins import IPYNB, MODULE, PY, notebook, zipped
+from lengths import in_short
+from places import KIT
+
+from autograder.gradebook.roster import Person, Roster, keys_of
+from autograder.platforms import LAYOUTS
+from autograder.platforms.downloads import BY_NAMES, MAX_SUBMITTERS, Described, read_metadata
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.layouts import evident, gathered
+from autograder.submissions import finding
+from autograder.submissions.reading import read
+from autograder.submissions.submission import MIB, Submission
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import entries_of
+
+SETTINGS = "user_assignment_settings.json"
+
+
+def content(name: str) -> str:
+    """What a file of that name holds, unless it is said: work that tells which file it is."""
+    text = f"x = {name!r}\n"
+    return notebook(f"{text}def f():\n    return x") if name.endswith(".ipynb") else text
+
+
+def put(folder: Path, files: Mapping[str, str] | Iterable[str]) -> Path:
+    texts = dict(files) if isinstance(files, Mapping) else {name: content(name) for name in files}
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def people(lines: str) -> Roster:
+    """A roster of `student id/other-id group` for each student, with commas between."""
+    split = [(*line.split(), "", "")[:3] for line in lines.split(", ")]
+    return Roster(tuple(Person(name, group, keys_of([name, *ids.split("/")])) for name, ids, group in split))
+
+
+def gather(*paths: Path, roster: Roster | None = None, **asked: Any) -> tuple[Gathered, dict[str, Submission]]:
+    with gathered(paths, MODULE, roster, **asked) as found:
+        return found, {each.student: read(each, MODULE) for each in found.candidates}
+
+
+MOODLE = ("Ana_1_assignsubmission_file", "Ben_2_assignsubmission_file", "Eve_3_assignsubmission_file")
+
+
+class Download(NamedTuple):
+    """Files of a download, and who is graded with which of them; the rest as `Gathered` and notes have it."""
+
+    files: Sequence[str] | Mapping[str, str]
+    students: Mapping[str, str]
+    roster: str = ""
+    deadline: datetime | None = None
+    notes: Mapping[str, Sequence[str]] = {}
+    refused: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+    absent: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+
+
+def clones(*names: str) -> list[str]:
+    return [f"{name}/{file}" for name in names for file in (PY, ".git/HEAD")]
+
+
+def of_clones(start: str, *names: str) -> Download:
+    return Download(clones(*(start + name for name in names)), {name: f"{start}{name}/{PY}" for name in names})
+
+
+def texts(*names: str, **more: str) -> dict[str, str]:
+    """These files with their usual contents, and others with theirs."""
+    return {name: content(name) for name in names} | more
+
+
+METADATA = """\
+submission_1:
+  :submitters:
+  - :name: Ana Diaz
+    :sid: U1
+    :email: ana@x.edu
+  :created_at: 2027-03-01 22:10:11.123456000 Z
+  :score: 12.0
+  :results: &1
+    :tests:
+    - :name: "tricky: \\"x\\""
+  :history:
+  - :created_at: 2027-02-01 00:00:00 Z
+    :results: *1
+submission_2:
+  :submitters:
+  - :name: مريم
+    :email: maryam@x.edu
+  - :name: 'O''Brien, Sean'
+    :sid: '31'
+    :email: sean@x.edu
+  :created_at: 2027-03-02 01:00:00 -08:00
+"""
+TWO_ACCOUNTS = METADATA.replace("- :name: مريم\n    :email: maryam@x.edu", "- :name: Ana\n    :email: eve@x.edu")
+NAMESAKES = "".join(f"submission_{at}:\n  :submitters:\n  - :name: Ana\n" for at in (1, 2))
+SUBMISSIONS = [f"submission_{at}/{PY}" for at in (1, 2, 3)]
+
+
+def scope(metadata: str, count: int = 2) -> dict[str, str]:
+    return {**texts(*SUBMISSIONS[:count]), "submission_metadata.yml": metadata}
+
+
+def settings(active: Any, *times: str) -> str:
+    history = [{"version": at, "time": when, "who": "x", "type": "upload"} for at, when in enumerate(times, 1)]
+    return json.dumps({"active_version": active, "history": history})
+
+
+SUBMITTY = {
+    **texts(f"submissions/ada/1/{PY}", f"submissions/ada/2/{PY}", f"submissions/ben/1/part1/{PY}"),
+    f"submissions/ada/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500", "2027-03-04 01:00:00-0500"),
+    f"submissions/ben/{SETTINGS}": settings(1, "2027-03-03 09:00:00-0500 America/New_York"),
+}
+COUNT = {"ada": f"submissions/ada/1/{PY}", "ben": f"submissions/ben/1/part1/{PY}"}
+FIRST_OF_TWO = "version 1 of 2 was graded, which counts in Submitty"
+RESULTS = {"results/ada/1/grade.txt": "9", "results/ben/1/results.json": "{}"}
+
+
+def attempt(username: str, when: str, name: str = "") -> str:
+    return f"HW5_GRPO_{username}_attempt_2027-03-02-{when}" + (f"_{name}" if name else ".txt")
+
+
+def about(name: str, username: str) -> str:
+    return f"Name: {name} ({username})\nAssignment: HW5 GRPO\nDate Submitted: Tuesday, March 2, 2027\n"
+
+
+BLACKBOARD = {
+    **texts(attempt("adiaz1", "10-00-00", PY), attempt("adiaz1", "11-30-00", PY)),
+    **texts(attempt("o_hara", "09-00-00", "Copy of hw.py")),
+    **{attempt("adiaz1", clock): about("Ana Diaz", "adiaz1") for clock in ("10-00-00", "11-30-00")},
+    attempt("o_hara", "09-00-00"): about("Sean O'Hara", "o_hara"),
+}
+FORGED = attempt("eve", "12-00-00", f"HW5_GRPO_adiaz1_attempt_2027-03-03-00-00-00_{PY}")
+HONEST = {"adiaz1": attempt("adiaz1", "11-30-00", PY), "o_hara": attempt("o_hara", "09-00-00", "Copy of hw.py")}
+BRIGHTSPACE = [
+    f"71001-500 - Ana Diaz - Mar 2, 2027 958 AM/{PY}",
+    f"71001-500 - Ana Diaz - Mar 2, 2027 1158 PM/{PY}",
+    "71002-500 - Jean-Luc Le Roux - Mar 1, 2027 1205 AM/work.py",
+    "index.html",
+]
+FLAT = [name.replace("/", " - ") for name in BRIGHTSPACE]
+RED, BLUE = f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py"
+GROUPS = [f"{name}_assignsubmission_file/{PY}" for name in ("Gruppe A_77", "Default group")]
+EITHER, ORDER = "eve_666_7_8_work.py", "ana_12_34_56_x.py"
+LATEST = [f"diazana_1001_555_{PY}", f"diazana_1001_580_{MODULE}-1.py", f"diazana_LATE_1001_999_{MODULE}-2.py"]
+AT = "2027-03-02 23:58:01"
+NIGHT = datetime(2027, 3, 2, 22, 0, tzinfo=UTC)
+
+DOWNLOADS = {
+    # Canvas: the name of a file claims nobody's id; of several ways to read a name the roster knows which
+    "module first": Download([f"a_1_5_{PY}", "a_1_6_helpers.py"], {"a_1": f"a_1_5_{PY}"}),
+    "two forms of one letter": Download(
+        [f"ju\u0308rgen_1_5_{PY}", f"j\u00fcrgen_1_6_{IPYNB}", f"ben_2_7_{PY}"],
+        {"j\u00fcrgen_1": f"ju\u0308rgen_1_5_{PY}", "ben_2": f"ben_2_7_{PY}"},
+    ),
+    "dates": Download(
+        (
+            names := [
+                f"ada_104711_5000311_{PY}",
+                f"ben_98_5000312_{PY}",
+                "cy_104713_5000313_2027_03_01 answers.py",
+                "dana_LATE_104714_5000314_1_2_3.py",
+                f"lab_3_104715_5000315_{PY}",
+            ]
+        ),
+        dict(zip(("ada_104711", "ben_98", "cy_104713", "dana_104714", "lab_3_104715"), names, strict=True)),
+        notes={"dana_104714": ["handed in late"]},
+    ),
+    "known by a roster": Download([EITHER, ORDER], {"Eve": EITHER, "Ana": ORDER}, "Eve 666, Ana 12"),
+    "groups": Download([RED, BLUE], {"Ana": RED, "Ben": RED, "Cleo": BLUE}, "Ana 1001 red, Ben 1002 red, Cleo 1003"),
+    "the latest of a group": Download(
+        [f"a_1_5_{PY}", f"b_2_9_{PY}"], {"Ada": f"b_2_9_{PY}", "Ben": f"b_2_9_{PY}"}, "Ada 1 red, Ben 2 red"
+    ),
+    "latest on time": Download(
+        LATEST,
+        {"diazana_1001": LATEST[1]},
+        notes={
+            "diazana_1001": [f"{LATEST[1]} counts, the latest that was on time; not graded: ", LATEST[0], LATEST[2]]
+        },
+    ),
+    "underscores": Download(
+        (names := [f"o_brien_1_5_{PY}", f"ben_2_6_{PY}", f"o_hara_LATE_3_7_{PY}"]),
+        dict(zip(("o_brien_1", "ben_2", "o_hara_3"), names, strict=True)),
+        notes={"o_hara_3": ["handed in late"]},
+    ),
+    "two of one id": Download(
+        [f"ana_1_5_{PY}", f"eve_1_6_{PY}", f"ben_2_7_{PY}"],
+        {"ben_2": f"ben_2_7_{PY}"},
+        refused=["ana_1 and eve_1 both claim the id 1 of Canvas: say in a roster who is who, or rename one."],
+    ),
+    "absent and unknown": Download(
+        [f"diazana_1001_555_{PY}", f"okoroben_1002_556_{PY}"],
+        {"Ana": f"diazana_1001_555_{PY}", "okoroben_1002": f"okoroben_1002_556_{PY}"},
+        "Ana 1001, Ben 77, Cleo 78",
+        absent=["Ben", "Cleo"],
+        unknown=["okoroben_1002"],
+    ),
+    # Moodle: no group has no number
+    "moodle groups": Download(
+        [*GROUPS, "Default group_assignsubmission_onlinetext/onlinetext.html"],
+        {"Gruppe A_77": GROUPS[0], "Default group": GROUPS[1]},
+    ),
+    "a moodle name in another": Download(
+        [name := f"Eve_666_assignsubmission_file_Ana_12345_assignsubmission_file_{PY}"], {"Eve_666": name}
+    ),
+    **{
+        f"moodle folders{end}": Download(
+            [
+                f"Ana Diaz_12345_assignsubmission_file{end}/{PY}",
+                f"王小明_12346_assignsubmission_file{end}/w/{IPYNB}",
+                f"Ana Diaz_12345_assignsubmission_onlinetext{end}/onlinetext.html",
+                "grades.csv",
+            ],
+            {
+                "Ana Diaz_12345": f"Ana Diaz_12345_assignsubmission_file{end}/{PY}",
+                "王小明_12346": f"王小明_12346_assignsubmission_file{end}/w/{IPYNB}",
+            },
+            ignored=["grades.csv"],
+        )
+        for end in ("", "_")
+    },
+    "two of one moodle id": Download(
+        [f"{name}_assignsubmission_file/{PY}" for name in ("Ana_1", "Eve_1", "Ben_2")],
+        {"Ben_2": f"Ben_2_assignsubmission_file/{PY}"},
+        refused=["Ana_1 and Eve_1 both claim the id 1 of Moodle: say in a roster who is who, or rename one."],
+    ),
+    "a moodle name that is a number": Download(
+        [f"{name}_assignsubmission_file/{PY}" for name in ("1", "Ana_1", "Ben_2")],
+        {name: f"{name}_assignsubmission_file/{PY}" for name in ("1", "Ana_1", "Ben_2")},
+    ),
+    # Blackboard and Brightspace
+    "blackboard": Download(
+        BLACKBOARD, HONEST, notes={"adiaz1": ["not graded: HW5_GRPO_adiaz1_attempt_2027-03-02-10-00-00"]}
+    ),
+    "forged blackboard name": Download(
+        BLACKBOARD | texts(FORGED, **{attempt("eve", "12-00-00"): about("Ana Diaz", "adiaz1")}),
+        HONEST | {"eve": FORGED},
+    ),
+    **{
+        f"brightspace{each[0][-20:]}": Download(
+            each, {"Ana Diaz_71001": each[1], "Jean-Luc Le Roux_71002": each[2]}, ignored=["index.html"]
+        )
+        for each in (BRIGHTSPACE, FLAT)
+    },
+    "brightspace numbers the other way round": Download(
+        (names := [f"500-7100{at} - Ana - Mar 2, 2027 958 AM/{PY}" for at in (1, 2)]),
+        {"Ana_71001": names[0], "Ana_71002": names[1]},
+    ),
+    "brightspace and a roster": Download(
+        BRIGHTSPACE,
+        {"Ana": BRIGHTSPACE[1], "Picard": BRIGHTSPACE[2]},
+        "Ana 71001, Picard 71002",
+        ignored=["index.html"],
+    ),
+    # Gradescope
+    "gradescope": Download(
+        scope(METADATA, 3),
+        {
+            "Ana Diaz_U1": SUBMISSIONS[0],
+            "مريم_maryam@x.edu": SUBMISSIONS[1],
+            "O'Brien, Sean_31": SUBMISSIONS[1],
+            "submission_3": SUBMISSIONS[2],
+        },
+    ),
+    "gradescope and a deadline": Download(
+        scope(METADATA),
+        {"Ana Diaz_U1": SUBMISSIONS[0], "مريم_maryam@x.edu": SUBMISSIONS[1], "O'Brien, Sean_31": SUBMISSIONS[1]},
+        deadline=datetime(2027, 3, 2, 8, 0, tzinfo=UTC),
+        notes={"Ana Diaz_U1": [], "O'Brien, Sean_31": ["handed in late, at 2027-03-02 09:00 UTC"]},
+    ),
+    "gradescope namesakes": Download(
+        scope(NAMESAKES), {"Ana_submission_1": SUBMISSIONS[0], "Ana_submission_2": SUBMISSIONS[1]}
+    ),
+    "two accounts of one student": Download(
+        scope(TWO_ACCOUNTS),
+        {"Ana": SUBMISSIONS[0], "Sean": SUBMISSIONS[1]},
+        "Ana U1, Sean 31",
+        refused=[
+            "Ana_eve@x.edu bears the name of Ana, whom the roster knows by another id: say in the roster who it is."
+        ],
+    ),
+    "metadata in a submission": Download(
+        texts(f"ada/{PY}", f"eve/{PY}", f"eve/submission_1/{PY}", **{"eve/submission_metadata.yml": METADATA}),
+        {"ada": f"ada/{PY}", "eve": f"eve/{PY}"},
+    ),
+    # GitHub: usernames begin behind what most share, which hyphens, the module's name or a roster say
+    "github": of_clones("hw5-", "ada", "ben"),
+    "github with the module's name": of_clones("cs336-policy-gradient-", "ada", "ben-k"),
+    "github, not clear": of_clones("", "policy-gradient-hw5-ada", "policy-gradient-hw5-ben"),
+    "github, common first names": of_clones("", "hw5-ann-lee", "hw5-ann-kim"),
+    "github and a roster": Download(
+        clones("hw5-ann-lee", "hw5-ann-kim"),
+        {"Ada": f"hw5-ann-lee/{PY}", "Ben": f"hw5-ann-kim/{PY}"},
+        "Ada ann-lee, Ben ann-kim",
+    ),
+    "a file beside clones": Download(
+        [*clones("hw5-ada", "hw5-ben"), "hw5-cleo.py"],
+        {"ada": f"hw5-ada/{PY}", "ben": f"hw5-ben/{PY}", "hw5-cleo": "hw5-cleo.py"},
+    ),
+    "one clone": Download([f"s-1/{PY}", *clones("s-2")], {"s-1": f"s-1/{PY}", "s-2": f"s-2/{PY}"}),
+    # Submitty
+    "submitty": Download(SUBMITTY | RESULTS, COUNT, notes={"ada": [FIRST_OF_TWO]}),
+    "submitty and a deadline": Download(
+        SUBMITTY,
+        COUNT,
+        deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC),
+        notes={"ada": [FIRST_OF_TWO], "ben": ["handed in late, at 2027-03-03 14:00 UTC"]},
+    ),
+    "submitty by git": Download(
+        {
+            "submissions/ada/2/.submit.VCS_CHECKOUT": "",
+            f"submissions/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500"),
+            **texts(f"checkout/ada/1/{PY}", f"checkout/ada/2/{PY}", f"submissions/ben/1/{PY}"),
+            f"submissions/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
+        },
+        {"ada": f"checkout/ada/2/{PY}", "ben": f"submissions/ben/1/{PY}"},
+    ),
+    "one student's own settings": Download(
+        texts(f"ada/{PY}", f"ben/{PY}", f"eve/{PY}", f"eve/9/{PY}", **{f"eve/{SETTINGS}": settings(9)}),
+        {name: f"{name}/{PY}" for name in ("ada", "ben", "eve")},
+    ),
+    # CodeGrade
+    "codegrade": Download(
+        [f"Ana Diaz - {AT}/{PY}", f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}"],
+        {"Ana Diaz": f"Ana Diaz - {AT}/{PY}", "Jean - Luc P.": f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}"},
+    ),
+    "codegrade group": Download(
+        {**texts(f'Group "red" - {AT}/{PY}', f"Cleo - {AT}/{PY}"), f'Group "red" - {AT}/.cg-group-members': "Eve\n"},
+        {'Group "red"': f'Group "red" - {AT}/{PY}', "Cleo": f"Cleo - {AT}/{PY}"},
+    ),
+    "codegrade group and a roster": Download(
+        (names := [f'Group "red" - {AT}/{PY}', f"Cleo - {AT}/{PY}"]),
+        {"Ana": names[0], "Ben": names[0], "Cleo": names[1]},
+        "Ana - red, Ben - red, Cleo",
+    ),
+    "codegrade without moments": Download(
+        (names := [f"Ana - 2027-13-45 99:99:99/{PY}", f"Ben - 9999-01-01 00:00:00/{PY}"]),
+        {"Ana": names[0], "Ben": names[1]},
+    ),
+    "one name as of codegrade": Download(
+        (names := [f"ada/{PY}", f"ben/{PY}", f"Ana - {AT}/{PY}"]), {name.partition("/")[0]: name for name in names}
+    ),
+    "codegrade zones": Download(
+        (names := [f"Ana - 2027-03-02T23:58:01+02:00/{PY}", f"Ben - 2027-03-02T23:58:01Z/{PY}"]),
+        {"Ana": names[0], "Ben": names[1]},
+        deadline=NIGHT,
+        notes={"Ana": [], "Ben": ["handed in late, at 2027-03-02 23:58 UTC"]},
+    ),
+    # Plain folders and files, whatever a student put into them; nbgrader's
+    "a deep folder": Download([f"ada/work/{PY}"], {"ada": f"ada/work/{PY}"}),
+    "plain and a roster": Download([f"u1/{PY}", "u2.py"], {"Ada": f"u1/{PY}", "Ольга": "u2.py"}, "Ada u1, Ольга u2"),
+    "one timestamp of one's own": Download(
+        [f"eve/a/{PY}", "eve/a/timestamp.txt", "ben/notes/x.txt", f"ben/w/v/{PY}", "goran.py"],
+        {"ben": f"ben/w/v/{PY}", "eve": f"eve/a/{PY}", "goran": "goran.py"},
+    ),
+    "nbgrader": Download(
+        {
+            **texts(f"ada/ps5/{IPYNB}", f"ben/ps5/{PY}"),
+            "ada/ps5/timestamp.txt": "2027-03-02 15:58:23.948203 America/Los_Angeles",
+            "ben/ps5/timestamp.txt": "2027-03-02 15:58:23.948203 UTC",
+        },
+        {"ada": f"ada/ps5/{IPYNB}", "ben": f"ben/ps5/{PY}"},
+        deadline=NIGHT,
+        notes={"ada": ["handed in late, at 2027-03-02 23:58 UTC"], "ben": []},
+    ),
+    "dotted names": Download(
+        [f"ada/{PY}", f".eve/{PY}", ".git/config", f".ipynb_checkpoints/{IPYNB}", ".DS_Store", ".bob/x.txt"],
+        {"ada": f"ada/{PY}"},
+        ignored=[".bob"],
+        refused=[".eve is not graded, since its name begins with a dot: rename it if it is somebody's work."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOWNLOADS)
+def test_download_says_whose_work_is_whose(tmp_path: Path, name: str) -> None:
+    asked = DOWNLOADS[name]
+    put(tmp_path, asked.files)
+    found, read_ = gather(tmp_path, roster=people(asked.roster) if asked.roster else None, deadline=asked.deadline)
+    assert {student: content(path) for student, path in asked.students.items() if path.endswith(".py")} == {
+        student: submission.source for student, submission in read_.items() if submission.path.endswith(".py")
+    }
+    assert {student for student, path in asked.students.items() if path.endswith(".ipynb")} == {
+        student for student, submission in read_.items() if submission.path.endswith(".ipynb")
+    }
+    for student, words in asked.notes.items():
+        assert bool(words) == bool(read_[student].notes)
+        assert [word for word in words if word not in "; ".join(read_[student].notes)] == []
+    assert list(found.refused) == list(asked.refused)
+    assert list(found.ignored) == list(asked.ignored)
+    assert (list(found.absent), list(found.unknown)) == (list(asked.absent), list(asked.unknown))
+
+
+def test_two_downloads_give_one_submission_per_student(tmp_path: Path) -> None:
+    put(tmp_path / "monday", [f"a_1_5_{PY}", f"b_2_6_{PY}"])
+    put(tmp_path / "friday", [f"a_LATE_1_9_{MODULE}-1.py", f"b_2_8_{MODULE}-1.py"])
+    read_ = gather(tmp_path / "friday", tmp_path / "monday")[1]
+    assert {name: each.path for name, each in read_.items()} == {"a_1": f"a_1_5_{PY}", "b_2": f"b_2_8_{MODULE}-1.py"}
+
+
+def test_latest_nbgrader_collection_on_time_counts(tmp_path: Path) -> None:
+    for folder, clock in (("first", "10:00"), ("second", "12:00"), ("third", "14:00")):
+        put(tmp_path, {f"{folder}/ada/ps5/{PY}": f"x = '{folder}'\n"})
+        put(tmp_path, {f"{folder}/ada/ps5/timestamp.txt": f"2027-03-02 {clock}:00 UTC"})
+    places = [tmp_path / name for name in ("third", "first", "second")]
+    ada = gather(*places, deadline=datetime(2027, 3, 2, 13, 0, tzinfo=UTC))[1]["ada"]
+    assert ada.source == "x = 'second'\n"
+    assert "not graded: ada, ada (late)" in ada.notes[0] or "not graded: ada (late), ada" in ada.notes[0]
+
+
+def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
+    put(tmp_path, [f"monday/ada/{PY}", f"friday/ada/{PY}"])
+    with pytest.raises(UsageError, match="ada handed in twice"):
+        gather(tmp_path / "monday", tmp_path / "friday")
+
+
+def test_own_folder_is_one_students_whatever_it_holds(tmp_path: Path) -> None:
+    put(tmp_path / "eve", {**texts(PY, f"submission_1/{PY}"), "submission_metadata.yml": METADATA})
+    assert {name: each.path for name, each in gather(tmp_path / "eve")[1].items()} == {"eve": f"eve/{PY}"}
+
+
+# Times in names
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("1 March, 2027 1158 PM", "2 March, 2027 1205 AM"),
+        ("Mar 1, 2027 2358", "Mar 2, 2027 005"),
+        ("28 Feb 2027 958", "1 Mar 2027 1005"),
+        ("December 31, 2026 1200 PM", "January 1, 2027 1159 AM"),
+        ("2 Sept 2027 2358", "Sept 3, 2027 005"),
+        ("Mar 2, 2027 105 AM", "Mar 2, 2027 1005 AM"),
+    ],
+)
+def test_brightspace_moment_is_read_in_every_english_form(tmp_path: Path, first: str, second: str) -> None:
+    put(tmp_path, [f"71-500 - Ana - {second}/{PY}", f"71-500 - Ana - {first}/{PY}"])
+    assert gather(tmp_path)[1]["Ana_71"].source == content(f"71-500 - Ana - {second}/{PY}")
+
+
+@pytest.mark.parametrize(
+    "when", ["Marraskuu 2, 2027 1158", "2 Maaliskuu 2027 2358", "Mayo 2, 2027 1158", "Jun2, 2027 958"]
+)
+def test_brightspace_month_of_no_english_name_is_no_moment(tmp_path: Path, when: str) -> None:
+    found = gather(put(tmp_path, [f"71-500 - Ana - {when}/{PY}"]))[0]
+    assert [(each.student, each.submitted) for each in found.candidates] == [("Ana_71", None)]
+
+
+@pytest.mark.parametrize("when", ["2027-03-01 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-09 23_58_01"])
+def test_two_codegrade_folders_of_one_name_are_refused(tmp_path: Path, when: str) -> None:
+    put(tmp_path, [f"{name} - {when}/{PY}" for name in ("Ana", 'Group "red"', "Cleo")])
+    put(tmp_path, [f"{name} - 2027-03-05 10:00:00/{PY}" for name in ("Ana", 'Group "red"')])
+    found, read_ = gather(tmp_path, deadline=datetime(2027, 3, 6, tzinfo=UTC))
+    assert set(read_) == {"Cleo"}
+    assert all("handed in twice, or two of that name did: " in sentence for sentence in found.refused)
+    assert set(gather(tmp_path, roster=people("Ana - red, Ben - red, Cleo"))[1]) == {"Cleo"}
+
+
+def test_timestamp_link_or_pipe_is_not_opened(tmp_path: Path) -> None:
+    put(tmp_path / "class", [f"ada/ps5/{PY}", f"ben/ps5/{PY}"])
+    put(tmp_path, {"secret": "2027-03-02 15:58:23"})
+    (tmp_path / "class/ada/ps5/timestamp.txt").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "class/ben/ps5/timestamp.txt")
+    read_ = gather(tmp_path / "class", deadline=datetime(2020, 1, 1, tzinfo=UTC))[1]
+    assert [each.notes for each in read_.values()] == [(), ()]
+
+
+# Gradescope's metadata
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 10_000, "a: [", "!!python/object/apply:os.system ['true'", "\x00", "- " * 5000 + "x", "- x"]
+)
+def test_metadata_that_is_no_yaml_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="is not what Gradescope writes") as caught:
+        read_metadata(put(tmp_path, {"submission_metadata.yml": text}) / "submission_metadata.yml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("explodes", [False, True])
+def test_metadata_makes_no_object_and_expands_no_alias(tmp_path: Path, explodes: bool) -> None:
+    steps = itertools.pairwise("abcdefghijklmnopqrstuvwxyz")
+    lines = ["a: &a [1]", *(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]" for old, new in steps)] * explodes
+    made = f"  :created_at: !!python/object/apply:os.mkdir ['{tmp_path}/made']"
+    lines += ["submission_1:", "  :submitters: *z" if explodes else made, ""]
+    started = time.process_time()
+    assert read_metadata(put(tmp_path, {"m.yml": "\n".join(lines)}) / "m.yml") == {"submission_1": Described("", [])}
+    assert time.process_time() - started < 20
+    assert not (tmp_path / "made").exists()
+
+
+def test_metadata_is_capped_in_size_submitters_and_names(tmp_path: Path) -> None:
+    text = "submission_1:\n  :submitters:\n" + f"  - :name: {'x' * 5000}\n" * (MAX_SUBMITTERS + 9)
+    [described] = read_metadata(put(tmp_path, {"m.yml": text}) / "m.yml").values()
+    assert len(described.submitters) == MAX_SUBMITTERS
+    assert {len(name) for name, _, _ in described.submitters} == {300}
+    with (tmp_path / "large.yml").open("wb") as stream:
+        stream.truncate(33 * MIB)
+    with pytest.raises(UsageError, match="larger than 32 MiB"):
+        read_metadata(tmp_path / "large.yml")
+
+
+def test_metadata_of_another_export_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="describes no submission beside it: download the export again"):
+        gather(put(tmp_path, {f"submission_9/{PY}": "x = 1\n", "submission_metadata.yml": METADATA}))
+
+
+# Names of Canvas that can be read in several ways
+
+ANA = f"ana_1007_5000555_{PY}"
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        ("q_1007_5000501_z_1009_5000559_bandits.py", ""),  # display names as `q_ 1007_ 501_z`
+        ("q_1007_5000501_1009_5000559_bandits.py", ""),
+        ("ana_1007_5000501_z_1009_5000559_bandits.py", ""),
+        ("ana_1007_9000000_z_1009_5000559_bandits.py", ""),
+        ("q_1007_99999999_z_12_5000559_bandits.py", ""),
+        ("_1009_5000559_bandits_1007_5000501_x.py", ""),  # a display name without word characters, as `!!!`
+        ("eve_1009_5000559_bandits_1007_5000501_x.py", ""),  # a file's name
+        ("eve_1009_5000559_1007_bandits.py", "eve_1009"),
+        ("eve_1009_5000559_hw_2_3_bandits.py", "eve_1009"),
+        ("eve_LATE_1009_5000559_2027_03_01_bandits.py", "eve_1009"),
+        ("eve_1009_5000559_2027_3_1.py", "eve_1009"),
+        ("team_3_1000009_5000559_bandits.py", ""),  # 1000009 may be the number of a file
+        ("team_3_12_5000559_bandits.py", "team_3_12"),
+    ],
+)
+def test_canvas_name_of_two_ids_is_refused_alone(tmp_path: Path, name: str, student: str) -> None:
+    put(tmp_path, [ANA, cleo := f"cleo_1010_5000560_{PY}", name])
+    found, read_ = gather(tmp_path)
+    expected = {"ana_1007": ANA, "cleo_1010": cleo} | ({student: name} if student else {})
+    assert {key: each.source for key, each in read_.items()} == {key: content(of) for key, of in expected.items()}
+    assert [name in sentence for sentence in found.refused] == ([] if student else [True])
+    (tmp_path / ANA).unlink()
+    found, read_ = gather(tmp_path)
+    assert "ana_1007" not in read_
+    assert "canvas:1007" not in [each.identity for each in found.candidates]
+
+
+OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected", "refused"),
+    [
+        ([f"bela_1002_1004_558_{PY}"], {"Bela": 0}, ""),  # a display name
+        ([f"bela_1002_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"ada_1002_LATE_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"bela_LATE_1004_558_1002_{PY}"], {"Bela": 0}, ""),  # a file's name
+        ([f"ada_9_1004_558_{PY}"], {"Bela": 0}, ""),
+        ([f"bela_1004_558_notes_2027_03_01_{PY}"], {"Bela": 0}, ""),
+        ([OWN, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),  # either: Ada's own file is clear
+        ([FILE, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"ada_1002_77_1004_999_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([OWN], {}, "1004 or 1002"),
+        ([FILE], {}, "1002 or 1004"),
+        ([f"bela_1004_558_1002_77_{PY}"], {}, "1002 or 1004"),
+        ([f"zoe_1002_5_x_1002_1004_77_{PY}"], {}, "1004 or 1002"),
+    ],
+)
+def test_canvas_name_moves_no_work_to_another_id(
+    tmp_path: Path, names: Sequence[str], expected: dict[str, int], refused: str
+) -> None:
+    put(tmp_path, [*names, f"cleo_1007_600_{PY}", f"dana_1008_601_{PY}"])
+    found, read_ = gather(tmp_path, roster=people("Ada 1002, Bela 1004, Cleo 1007, Dana 1008"))
+    assert {student: each.path for student, each in read_.items() if student not in ("Cleo", "Dana")} == {
+        student: names[place] for student, place in expected.items()
+    }
+    bela = [each.identity for each in found.candidates if each.student == "Bela"]
+    assert bela == ["canvas:1004"] * ("Bela" in expected)
+    assert bool(found.refused) == bool(refused)
+    assert all(f"can be read as the id {refused} of Canvas" in sentence for sentence in found.refused)
+
+
+# Submitty: its server, and settings that staff cannot use
+
+COURSE = {
+    "submissions/hw1/ada/2/.submit.VCS_CHECKOUT": "",
+    f"submissions/hw1/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500", "2027-03-02 22:10:11-0500"),
+    f"checkout/hw1/ada/1/{PY}": "x = 'old'\n",
+    f"checkout/hw1/ada/2/{PY}": "x = 'pulled'\n",
+    "submissions/hw1/ben/1/.submit.VCS_CHECKOUT": "",
+    f"submissions/hw1/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
+    f"checkout/hw1/ben/1/work/{PY}": "x = 'in a folder'\n",
+    "results/hw1/ada/1/grade.txt": "9",
+}
+PULLED = {"ada": "x = 'pulled'\n", "ben": "x = 'in a folder'\n"}
+
+
+def sources(place: Path, **asked: Any) -> dict[str, str]:
+    return {student: submission.source for student, submission in gather(place, **asked)[1].items()}
+
+
+@pytest.mark.parametrize("given", ["submissions/hw1", "checkout/hw1", ""])
+def test_submitty_server_folder_is_read_with_its_neighbour(tmp_path: Path, given: str) -> None:
+    place = put(tmp_path / "f26", COURSE) / given
+    assert sources(place) == PULLED
+    ada = gather(place, deadline=datetime(2027, 3, 2, 12, 0, tzinfo=UTC))[1]["ada"]
+    assert ada.notes[0].startswith("handed in late")
+
+
+def test_of_several_gradeables_none_is_taken_for_a_student(tmp_path: Path) -> None:
+    other = {name.replace("hw1", "hw2"): text for name, text in COURSE.items()}
+    with pytest.raises(UsageError, match=r"hw1 is one of several gradeables of Submitty's: give the folder of one\."):
+        gather(put(tmp_path, COURSE | other))
+    assert sources(tmp_path / "checkout" / "hw2") == PULLED
+
+
+@pytest.mark.parametrize(
+    ("gone", "there", "refused"),
+    [
+        (
+            "checkout/hw1/ada/2",
+            "checkout/hw1/ada/2/failed_to_clone_repository.txt",
+            "ada is not graded: Submitty could not pull the repository (failed_to_clone_repository.txt).",
+        ),
+        (
+            "checkout/hw1/ben",
+            "results/x",
+            "ben is not graded: it was handed in by git, and what was pulled is not there.",
+        ),
+    ],
+)
+def test_what_submitty_did_not_pull_is_nobodys_zero(tmp_path: Path, gone: str, there: str, refused: str) -> None:
+    files = {name: text for name, text in COURSE.items() if not name.startswith(gone)} | {there: "error"}
+    found, read_ = gather(put(tmp_path, files) / "submissions" / "hw1")
+    assert set(read_) == {"ada", "ben"} - {refused[:3]}
+    assert found.refused == (refused,)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (settings(0, "2027-03-03 09:00:00-0500"), "has cancelled the submission in Submitty."),
+        (settings(7), "is not graded: version 7, which counts in Submitty, is not there."),
+        *(
+            (text, f"is not graded: Submitty's {SETTINGS} does not say which version counts.")
+            for text in (
+                *("", "[]", "{", "[" * 100_000),
+                *(f'{{"active_version": {it}}}' for it in ('"1"', "true", "-1", "1e3", "null", "9" * 5_000, "[1]")),
+            )
+        ),
+    ],
+)
+def test_submitty_settings_without_a_version_cost_that_student_alone(tmp_path: Path, text: str, says: str) -> None:
+    found, read_ = gather(put(tmp_path, SUBMITTY | {f"submissions/ben/{SETTINGS}": text}))
+    assert set(read_) == {"ada"}
+    assert found.refused == (f"ben {says}",)
+
+
+def test_submitty_links_lead_nowhere(tmp_path: Path) -> None:
+    put(tmp_path / "elsewhere", {PY: "x = 'stolen'\n", f"2/{PY}": "x = 'stolen'\n", SETTINGS: settings(1)})
+    put(tmp_path / "class", SUBMITTY)
+    ada, ben = (tmp_path / "class" / "submissions" / name for name in ("ada", "ben"))
+    (ada / SETTINGS).unlink()
+    (ada / SETTINGS).symlink_to(tmp_path / "elsewhere" / SETTINGS)
+    (ben / "3").symlink_to(tmp_path / "elsewhere")
+    (ben / SETTINGS).write_text(settings(3), encoding="utf-8")
+    put(tmp_path / "class" / "submissions" / "cleo", {f"1/{PY}": "x = 1\n", SETTINGS: settings(1)})
+    found, read_ = gather(tmp_path / "class")
+    assert (set(read_), len(found.refused)) == ({"cleo"}, 2)
+    place = put(tmp_path / "f26", {name: text for name, text in COURSE.items() if "checkout/hw1/ada" not in name})
+    (place / "checkout" / "hw1" / "ada").symlink_to(tmp_path / "elsewhere")
+    assert set(sources(place / "submissions" / "hw1")) == {"ben"}
+
+
+def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
+    folder = tmp_path / "cs336-grpo_submissions_2026_11_22_T_10_11_12"
+    put(folder, [*clones("cs336-grpo-ann-lee", "cs336-grpo-ann-kim"), "cs336-grpo-ann-lee/result.json", "scores.csv"])
+    found, read_ = gather(folder)
+    assert (set(read_), found.ignored) == ({"ann-lee", "ann-kim"}, ("scores.csv",))
+    assert set(sources(folder, roster=people("Ann ann-lee red, Ben b red"))) == {"Ann", "Ben", "ann-kim"}
+
+
+# Zips of a class
+
+CLASSES: dict[str, tuple[Mapping[str, str | bytes], set[str]]] = {
+    "canvas": (
+        {f"a_1_5_{PY}": "", f"b_LATE_2_6_{PY}": "", "c_3_7_essay.pdf": b"%PDF", f"o_brien_4_8_{PY}": ""},
+        {"a_1", "b_2", "c_3", "o_brien_4"},
+    ),
+    "moodle": (
+        texts(f"Ana_1_assignsubmission_file/{PY}", f"Ольга_2_assignsubmission_file/x/{IPYNB}"),
+        {"Ana_1", "Ольга_2"},
+    ),
+    "moodle, one student": (texts(f"Ana_1_assignsubmission_file/{PY}"), {"Ana_1"}),
+    "gradescope": (
+        {"assignment_9_export/submission_metadata.yml": METADATA, f"assignment_9_export/submission_1/{PY}": ""},
+        {"Ana Diaz_U1"},
+    ),
+    **{
+        f"submitty {top}{len(more)}": (
+            {f"{top}{name}": text for name, text in (SUBMITTY | more).items()},
+            {"ada", "ben"},
+        )
+        for top in ("", "hw01/")
+        for more in ({}, RESULTS)
+    },
+}
+
+
+@pytest.mark.parametrize(("members", "students"), CLASSES.values(), ids=CLASSES)
+def test_class_zip_is_read_like_its_folder_when_asked(
+    tmp_path: Path, members: Mapping[str, str | bytes], students: set[str]
+) -> None:
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(zipped({**members, "__MACOSX/._x": b""}))
+    with gathered([path], MODULE, class_zip=True) as found:
+        places = [each.path for each in found.candidates]
+        assert all(place.exists() for place in places)
+        assert {each.student for each in found.candidates} == students
+    assert not any(place.exists() for place in places)
+    with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
+        gather(path)
+
+
+@pytest.mark.parametrize("name", [f"../a_1_5_{PY}", f"/a_1_5_{PY}", f"C:/a_1_5_{PY}"])
+def test_class_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "c.zip").write_bytes(zipped({name: "x", f"b_1_5_{PY}": "x"}))
+    with pytest.raises(UsageError, match="would lie outside it"):
+        finding.unpack(tmp_path / "c.zip", tmp_path / "target")
+    assert not (tmp_path / f"a_1_5_{PY}").exists()
+
+
+def test_class_zip_bomb_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.zip"
+    path.write_bytes(zipped({f"a_1_5_{PY}": bytes(50 * MIB), f"b_2_6_{PY}": "x = 1\n"}))
+    read_ = gather(path, class_zip=True)[1]
+    assert "larger than 1 MiB" in read_["a_1"].problem
+    assert read_["b_2"].source == "x = 1\n"
+    monkeypatch.setattr(finding, "MAX_TOTAL", MIB)
+    with pytest.raises(UsageError, match="unpack it, and give the folder"):
+        gather(path, class_zip=True)
+
+
+LINK = zipfile.ZipInfo(f"{MOODLE[2]}/w")
+LINK.external_attr = 0o120777 << 16
+
+
+def class_zip(path: Path, *entries: tuple[str | zipfile.ZipInfo, str]) -> Path:
+    """Two honest students' work and these entries, of which names may be there twice."""
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, text in [*((f"{folder}/{PY}", folder) for folder in MOODLE[:2]), *entries]:
+            archive.writestr(name, text if name in (LINK,) else f"x = {text!r}\n")
+    return path
+
+
+EVE, LONG = f"{MOODLE[2]}/{PY}", f"{'é' * 150}-{PY}"
+
+
+@pytest.mark.parametrize(
+    ("entries", "fault"),
+    [
+        ([(f"{MOODLE[2]}/" + "x/" * 13 + PY, "")], "more than 12 folders deep"),
+        ([(EVE, ""), (EVE, "other")], "cannot be unpacked (File exists)"),
+        ([(EVE, ""), (f"{EVE}/{PY}", "")], "cannot be unpacked (File exists)"),
+        ([(MOODLE[2], ""), (EVE, "")], "cannot be unpacked"),
+        ([(f"{MOODLE[2]}/{at}.py", "") for at in range(10_001)], "holds more than 10000 files"),
+        ([(LINK, "/etc"), (f"{MOODLE[2]}/w/{PY}", "")], "cannot be unpacked"),
+        ([(f"{MOODLE[2]}/w/{LONG}", "")], "a name has more than 255 bytes: unpack it by hand"),
+        ([(f"{MOODLE[2]}/w/e\\{PY}", "")], ""),
+        ([(f"{MOODLE[2]}/w/{'é' * 110}-{PY}", "")], ""),
+        ([(f"{MOODLE[2]}/w/{'sub/' * 6}{PY}", "")], ""),
+    ],
+)
+def test_class_zip_entry_costs_nobody_else(
+    tmp_path: Path, entries: list[tuple[str | zipfile.ZipInfo, str]], fault: str
+) -> None:
+    read_ = gather(class_zip(tmp_path / "c.zip", *entries), class_zip=True)[1]
+    assert [read_[name].source for name in ("Ana_1", "Ben_2")] == [f"x = {folder!r}\n" for folder in MOODLE[:2]]
+    eve = read_.get("Eve_3") or read_[MOODLE[2]]  # of which a file bears the folder's name
+    assert fault in eve.fault
+    assert bool(eve.fault) == bool(fault)
+    assert eve.source == ("" if fault else "x = ''\n")
+
+
+def test_class_zip_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
+    found, read_ = gather(class_zip(tmp_path / "c.zip", (f"{LONG}_9_assignsubmission_file/{PY}", "")), class_zip=True)
+    assert set(read_) == {"Ana_1", "Ben_2"}
+    [refused] = found.refused
+    assert "is not graded, since a name has more than 255 bytes" in refused
+
+
+def test_class_zip_damage_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "d.zip"
+    broken = bytearray(zipped({f"a_1_5_{PY}": "x = 1\n" * 100}))
+    broken[60] ^= 0xFF
+    path.write_bytes(broken)
+    with pytest.raises(UsageError, match=r"is damaged at a_1_5_"):
+        gather(path, class_zip=True)
+    (tmp_path / "ada.zip").write_bytes(b"PK but not really")
+    with pytest.raises(UsageError, match=r"ada\.zip is damaged, or no zip file: download it again"):
+        gather(tmp_path / "ada.zip", class_zip=True)
+    assert "damaged" in gather(tmp_path / "ada.zip")[1]["ada"].problem
+    monkeypatch.setattr(finding, "MAX_CLASS_ENTRIES", 1)
+    with pytest.raises(UsageError, match="holds more than 1 files: unpack it, and give the folder"):
+        gather(class_zip(tmp_path / "c.zip"), class_zip=True)
+
+
+# The evidence of the whole class
+
+
+@pytest.mark.parametrize("stray", [PY, IPYNB, f"{MODULE}/{PY}", f"{MODULE}/notes.txt"])
+@pytest.mark.parametrize("names", [("ada/{}", "ben/{}"), ("ada_1_5_{}", "ben_2_6_{}"), ("ada.py", "ben.py")])
+def test_stray_module_makes_no_class_one_student(tmp_path: Path, stray: str, names: tuple[str, ...]) -> None:
+    work = "def f():\n    return 1\n"
+    put(tmp_path, {name.format(PY): work for name in names})
+    honest = set(gather(tmp_path)[1])
+    put(tmp_path, {stray: notebook(work) if stray == IPYNB else work})
+    found, read_ = gather(tmp_path, functions=("f",))
+    assert set(read_) == honest
+    assert any(stray.split("/")[0] in sentence for sentence in (*found.refused, *found.ignored))
+
+
+def test_the_layout_can_be_said(tmp_path: Path) -> None:
+    put(tmp_path, [PY, f"old/{PY}", f"older/{PY}"])
+    assert list(gather(tmp_path, layout="one")[1]) == [tmp_path.name]
+    assert list(gather(tmp_path, layout="plain")[1]) == ["old", "older"]
+    with pytest.raises(UsageError, match="holds nothing with the names that canvas gives"):
+        gather(tmp_path, layout="canvas")
+
+
+def test_every_layout_stands_in_the_guides_table() -> None:
+    guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
+    table = guide[guide.index("| platform |") :].split("\n\n")[0].lower()
+    assert all(f"| {name}" in table for name in LAYOUTS if name not in ("plain", "one"))
+
+
+NAMES = {
+    "blackboard": [f"HW5_ana_attempt_2027-03-02-23-58-01_{PY}", "HW5_ben_attempt_2027-03-02-23-58-01_x.py"],
+    "brightspace": [f"1-2 - Ana Diaz - Mar 2, 2027 1158 PM/{PY}", f"1-3 - Ben - Mar 2, 2027 1159 PM/{PY}"],
+    "canvas": [f"ana_1_5_{PY}", f"ben_LATE_2_6_{PY}"],
+    "moodle": [f"Ana_1_assignsubmission_file/{PY}", f"Ben_2_assignsubmission_file/{PY}"],
+    "gradescope": ["submission_metadata.yml", f"submission_1/{PY}"],
+    "submitty": list(SUBMITTY),
+    "codegrade": [f"Ana - 2027-03-02 23:58:01/{PY}", f"Ben - 2027-03-02 23:58:01/{PY}"],
+    "": [f"ada/{PY}", f"ben/{PY}", f"submissions/{PY}"],
+}
+
+
+@pytest.mark.parametrize("layout", NAMES)
+def test_download_is_recognised_by_one_layout_alone(tmp_path: Path, layout: str) -> None:
+    entries = entries_of(put(tmp_path, NAMES[layout]))
+    assert evident(entries) == layout
+    assert [each.name for each in BY_NAMES if each.recognised(entries)] == ([layout] if layout else [])
+
+
+@contextlib.contextmanager
+def as_an_ordinary_user() -> Iterator[None]:
+    """Root may look everywhere: while this lasts, whoever runs the tests may not."""
+    if os.name != "posix":
+        pytest.skip("files have no modes")
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+@pytest.mark.parametrize("loose", [(), (PY,), (IPYNB, "bela.py")], ids=["folders alone", "a module", "others"])
+def test_closed_folder_is_one_unreadable_hand_in(loose: Sequence[str]) -> None:
+    """Also one with the names of Submitty's folders; each layout looks into every folder for what it knows."""
+    with tempfile.TemporaryDirectory() as place:
+        top = Path(place)
+        top.chmod(0o755)
+        put(top, [*loose, f"ada/{PY}", f"chidi/{PY}", f"dana/{PY}", f"emeka/{PY}"])
+        closed = [top / "chidi", top / "dana"]
+        try:
+            for folder in closed:
+                folder.chmod(0)
+            with as_an_ordinary_user():
+                read_ = gather(top)[1]
+        finally:
+            for folder in closed:
+                folder.chmod(0o755)
+    assert read_["ada"].problem == read_["ada"].fault == ""
+    assert {name for name, each in read_.items() if "Permission denied" in each.fault} == {"chidi", "dana"}
+
+
+# Results of an earlier run among submissions
+
+LAYOUTS_OF_TWO = {
+    "canvas": DOWNLOADS["latest on time"],
+    "moodle": DOWNLOADS["a moodle name that is a number"],
+    "gradescope": DOWNLOADS["gradescope"],
+    "github": DOWNLOADS["github"],
+    "brightspace": Download(BRIGHTSPACE[:3], {}),
+}
+PLAIN = {"nbgrader": DOWNLOADS["nbgrader"], "folders and files": Download([f"ana/{PY}", "ben.py"], {})}
+
+
+def earlier_results(folder: Path) -> Path:
+    """What a run of `grade` leaves behind, so far as its folders tell."""
+    for name in ("reports", "feedback", "details"):
+        (folder / name).mkdir(parents=True)
+    return put(folder, dict.fromkeys(("run.json", "grades.csv", "reports/ana_1.json", "feedback/ana_1.html"), "{}"))
+
+
+def students(place: Path, out: Path | None = None) -> list[tuple[str, str, tuple[str, ...]]]:
+    with gathered([place], MODULE, out=out) as found:
+        return [(each.student, each.shown, each.notes) for each in found.candidates]
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "__pycache__": lambda path: path.mkdir(),
+    "__MACOSX": lambda path: path.mkdir(),
+    "empty": lambda path: path.mkdir(),
+    "notes": lambda path: put(path, ["to do.txt", "deep/er.md"]),
+    "roster.csv": lambda path: path.write_text("student\n"),
+    "old": earlier_results,
+    "runs": lambda path: (earlier_results(path / "monday"), earlier_results(path / "tuesday")),
+    "feedback.zip": lambda path: zipfile.ZipFile(path, "w").close(),
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("layout", LAYOUTS_OF_TWO)
+def test_unknown_entry_spoils_no_layout(layout: str, strange: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", LAYOUTS_OF_TWO[layout].files)
+    before = students(folder)
+    STRANGE[strange](folder / strange)
+    assert students(folder) == before
+    assert gather(folder)[0].ignored == (strange,)
+
+
+@pytest.mark.parametrize("layout", in_short(LAYOUTS_OF_TWO | PLAIN, 2))
+def test_work_beside_a_layout_is_graded(layout: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", (LAYOUTS_OF_TWO | PLAIN)[layout].files)
+    before = students(folder)
+    put(folder, [f"eve/deep/{PY}", "zoe.py"])
+    names = {student for student, *_ in students(folder)}
+    assert ({"eve", "zoe"} <= names, len(names)) == (True, len(before) + 2)
+
+
+@pytest.mark.parametrize("inner", ["", "work/"])
+def test_a_student_whose_folder_looks_like_results_is_graded(tmp_path: Path, inner: str) -> None:
+    earlier_results(put(tmp_path, [f"ada/{PY}"]) / "eve")
+    found, read_ = gather(put(tmp_path, [f"eve/{inner}{PY}"]))
+    assert (list(read_), found.ignored) == (["ada", "eve"], ())
+
+
+@pytest.mark.parametrize("layout", in_short(LAYOUTS_OF_TWO | PLAIN, 2))
+@pytest.mark.parametrize("below", ["grades", "results/monday"])
+def test_folder_for_results_changes_nothing(layout: str, below: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", (LAYOUTS_OF_TWO | PLAIN)[layout].files)
+    out = folder / below
+    before = students(folder, out)
+    out.mkdir(parents=True)
+    assert students(folder, out) == before
+    (out / "reports").mkdir()  # a run that was killed
+    assert students(folder, out) == before
+    shutil.rmtree(out)
+    earlier_results(out)
+    assert students(folder, out) == before
+
+
+def test_results_behind_a_link_are_left_out_as_well(tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", LATEST)
+    before = students(folder)
+    earlier_results(tmp_path / "elsewhere")
+    (folder / "grades").symlink_to(tmp_path / "elsewhere")
+    assert students(folder, folder / "grades") == before
