@@ -44,7 +44,6 @@ def write_everywhere(data):
 ITEMS = ("deltas-centered", "kl-values")
 PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
 HUNG, FULL = "timed_out passed", "out_of_memory passed"
-UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
 SHORT = 0.4
 REFUSED = (
     "PermissionError|Operation not permitted|Permission denied"  # seccomp, Landlock
@@ -259,9 +258,6 @@ def daemon_by_double_fork(rewards, mode):
     return honest(rewards, mode)
 
 
-one_line("outliving_the_grader", "checked(libc.prctl(1, 0, 0, 0, 0))", RAISED, REFUSED, process=PASSED)
-
-
 @attack(CRASHED, "exited with status 0", whole=True)
 def exception_whose_text_exits():
     """Raises an exception that ends the process when anybody asks for its text."""
@@ -309,16 +305,6 @@ def fork_bomb(rewards, mode):
     time.sleep(60)
 
 
-@attack(RAISED, REFUSED)
-def fork_by_raw_system_call(rewards, mode):
-    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
-    checked(libc.syscall(number, 17, 0, 0, 0, 0))
-    os._exit(0)
-
-
-one_line("fork_by_vfork", "checked(libc.syscall(58, 0, 0, 0, 0, 0))", RAISED, REFUSED, machine="x86_64")
-
-
 @attack("(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread")
 def thread_bomb(rewards, mode):
     threading.stack_size(65536)
@@ -360,23 +346,6 @@ def memory_hoarded_between_calls():
         return honest(rewards, mode)
 
 
-one_line("memory_by_shared_mapping", "mmap.mmap(-1, 8 * 2**30)", RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED)
-def memory_by_mapping_that_grows_down(rewards, mode):
-    """Asks for 8 GiB that count as stack and not as data."""
-    grows_down = 0x100
-    mmap.mmap(-1, 8 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | grows_down)
-
-
-@attack(RAISED, REFUSED)
-def memory_by_mapping_of_dev_zero(rewards, mode):
-    """Maps /dev/zero, shared: memory that no limit counts, and reading is enough to fill it."""
-    descriptor = os.open("/dev/zero", os.O_RDONLY)
-    mmap.mmap(descriptor, 8 * 2**30, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
-
-
 @attack(RAISED, "Cannot allocate memory")
 def memory_in_page_tables(rewards, mode):
     """Fills memory that is nobody's: the tables of pages that are mapped to be read and were never written."""
@@ -384,17 +353,6 @@ def memory_in_page_tables(rewards, mode):
     return sum(mapped[place] for place in range(0, 2**38, 2**21))
 
 
-one_line("memory_by_memfd", 'os.ftruncate(os.memfd_create("memory"), 8 * 2**30)', RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED)
-def memory_in_dev_shm(rewards, mode):
-    with open(f"/dev/shm/{MARK}", "wb") as stream:
-        for _ in range(64):
-            stream.write(bytes(2**20))
-
-
-one_line("memory_by_system_v", "checked(libc.shmget(0, 8 * 2**30, 0o1600))", RAISED, REFUSED)
 one_line(
     "own_limits_raised",
     "resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)",
@@ -402,23 +360,6 @@ one_line(
     "ValueError",
     process="(passed|raised) passed",
 )
-
-
-@attack(RAISED, REFUSED)
-def disk_fill(rewards, mode):
-    with open(f"{FOLDER}/large", "wb") as stream:
-        for _ in range(4):
-            stream.write(bytes(2**20))
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def thousands_of_files(rewards, mode):
-    from pathlib import Path
-
-    for number in range(2000):
-        Path(f"{FOLDER}/{number}").touch()
-    return honest(rewards, mode)
 
 
 @attack(CRASHED, "compute_deltas printed more than 8 MiB", process=CRASHED)
@@ -433,15 +374,6 @@ def printing_for_ever(rewards, mode):
     while True:
         print("x" * 2**20)
         print("x" * 2**20, file=sys.stderr)
-
-
-@attack(RAISED, REFUSED)
-def two_hundred_pipes(rewards, mode):
-    pipes = [os.pipe() for _ in range(200)]
-    for one in pipes:
-        os.close(one[0])
-        os.close(one[1])
-    return honest(rewards, mode)
 
 
 @attack(CRASHED, "compute_deltas ended the Python process")
@@ -476,49 +408,128 @@ def flood_of_frames(rewards, mode):
         write_everywhere(frames)
 
 
+# Refused by the kernel: one submission tries them all, a line each
+
+
+REFUSED_LINES = {
+    # Processes and programs
+    "a fork": "os.fork() or os._exit(0)",
+    "a fork by its raw number": "syscall((56, 220), 17)",
+    "vfork": "syscall((58, None))",
+    "a program in this process": "os.execv('/bin/true', ['true'])",
+    "a program by posix_spawn": "os.posix_spawn('/usr/bin/touch', ['touch', f'{FOLDER}/made'], {})",
+    "a call of the x32 kind": "syscall((0x40000000 + 41, None), 2, 1, 0)",
+    "a namespace of users": "syscall((272, 97), 0x10000000)",
+    "a session of its own": "os.setsid()",
+    "life beyond the grader": "checked(libc.prctl(1, 0, 0, 0, 0))",
+    "being dumpable": "checked(libc.prctl(4, 1, 0, 0, 0))",
+    # Memory that no limit counts
+    "memory: a shared mapping": "mmap.mmap(-1, 8 * 2**30)",
+    "memory: a mapping that grows down": (
+        "mmap.mmap(-1, 8 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100)"
+    ),
+    "memory: /dev/zero, shared, of which reading is enough": (
+        "mmap.mmap(os.open('/dev/zero', os.O_RDONLY), 8 * 2**30, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)"
+    ),
+    "memory: memfd": "os.memfd_create('memory')",
+    "memory: /dev/shm": "open(f'/dev/shm/{MARK}', 'wb').write(bytes(2**20))",
+    "memory: System V": "checked(libc.shmget(0, 8 * 2**30, 0o1600))",
+    "a pipe": "os.pipe()",
+    # A neighbour
+    "a neighbour's priority": "os.setpriority(os.PRIO_PROCESS, VICTIM, 19)",
+    "a neighbour's scheduler": "os.sched_setscheduler(VICTIM, os.SCHED_IDLE, os.sched_param(0))",
+    "a neighbour's processors, asked for": "os.sched_getaffinity(VICTIM)",
+    "a neighbour's processors": "os.sched_setaffinity(VICTIM, {0})",
+    "a neighbour's limits": "resource.prlimit(VICTIM, resource.RLIMIT_NOFILE, (5, 5))",
+    "a neighbour's group": "os.getpgid(VICTIM)",
+    "a neighbour's session": "os.getsid(VICTIM)",
+    "a neighbour killed from a thread": "in_a_thread(os.kill, VICTIM, signal.SIGKILL)",
+    "a neighbour killed by pidfd": "signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGKILL)",
+    "a neighbour signalled by a pipe": "fcntl.fcntl(PIPE, fcntl.F_SETOWN, VICTIM)",
+    "a pipe's signal chosen": "fcntl.fcntl(PIPE, 10, signal.SIGKILL)",
+    "a pipe that sends signals": "fcntl.fcntl(PIPE, fcntl.F_SETFL, os.O_ASYNC)",
+    "a neighbour killed by a queued signal": "syscall((129, 138), VICTIM, 9, struct.pack('iii116x', 9, 0, -1))",
+    "a neighbour's memory": "syscall((310, 270), VICTIM, None, 0, None, 0, 0)",
+    "a signal to its group": "os.killpg(0, 0)",
+    "a signal to everybody": "os.kill(-1, signal.SIGKILL)",
+    "the server traced": "checked(libc.ptrace(16, os.getppid(), None, None))",
+    "the grader's memory": "open(f'/proc/{GRADER}/mem', 'rb')",
+    "the grader's command line": "open(f'/proc/{GRADER}/cmdline').read()",
+    # What all processes of a machine share
+    "what is cached of a file": "os.posix_fadvise(LIBRARY, 0, 0, os.POSIX_FADV_DONTNEED)",
+    "advice to read a file": "mmap.mmap(LIBRARY, 4096, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE).madvise(3)",
+    "a lease on a file": "fcntl.fcntl(LIBRARY, fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    "a lock of a file": "fcntl.flock(LIBRARY, fcntl.LOCK_SH)",
+    "a lock of some bytes": "fcntl.lockf(LIBRARY, fcntl.LOCK_SH)",
+    "a folder watched": "fcntl.fcntl(os.open(os.path.dirname(os.__file__), 0), fcntl.F_NOTIFY, fcntl.DN_ACCESS)",
+    "a folder watched by inotify": "syscall((294, 26), 0)",
+    "the size of a file system": "os.statvfs(os.path.dirname(os.__file__))",
+    # Files: read
+    "the solution": "open(f'{KIT}/solution/policy_gradient/policy_gradient.py').read()",
+    "the fixtures": "open(f'{KIT}/fixtures/policy_gradient/hidden/deltas-centered.safetensors', 'rb').read()",
+    "names of the fixtures": "os.listdir(f'{KIT}/fixtures/policy_gradient/hidden')",
+    "another submission, from a thread": "in_a_thread(open, SECRET_FILE)",
+    "another submission, through torch": "torch.UntypedStorage.from_file(SECRET_FILE, False, 30)",
+    "another submission, through the root of a process": "open(f'/proc/self/root{SECRET_FILE}')",
+    "another submission, by dots": "os.chdir(os.path.dirname(os.__file__)); open('../' * 20 + SECRET_FILE)",
+    "passwords": "open('/etc/passwd')",
+    "names at home": "os.listdir(HOME)",
+    # Files: written
+    "code in site-packages": "open(os.path.join(os.path.dirname(torch.__path__[0]), f'{MARK}.pth'), 'w')",
+    "a poisoned cache of code": "open(json.__cached__, 'r+b').write(b'poison')",
+    "a large file": "open(f'{FOLDER}/large', 'wb').write(bytes(2**20))",
+    "a file truncated": "os.truncate(TARGET_FILE, 0)",
+    "a file truncated by reading": "os.open(TARGET_FILE, os.O_RDONLY | os.O_TRUNC)",
+    "a file deleted": "os.remove(TARGET_FILE)",
+    "a file renamed": "os.rename(TARGET_FILE, f'{TARGET_FILE}.away')",
+    "a file made unreadable": "os.chmod(TARGET_FILE, 0)",
+    "a file given away": "os.chown(TARGET_FILE, 0, 0)",
+    "a file dated back": "os.utime(TARGET_FILE, (0, 0))",
+    "a file with an attribute": "os.setxattr(TARGET_FILE, 'user.late', b'no')",
+    "a link by name": "os.symlink(SECRET_FILE, f'{FOLDER}/link')",
+    "a link by number": "os.link(SECRET_FILE, f'{FOLDER}/link')",
+    "a pipe with a name, at which readers would hang": "os.mkfifo(f'{FOLDER}/policy_gradient.py')",
+    # The network
+    "a pair of sockets": "socket.socketpair()",
+    "an internet address": "socket.create_connection(('127.0.0.1', TCP_PORT), timeout=0.2)",
+}
+TRY_EACH = """
+import errno
+
+LIBRARY = os.open(json.__file__, os.O_RDONLY)
+PIPE = next(number for number in range(3, 64) if stat.S_ISFIFO(os.fstat(number).st_mode))
+REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOENT, errno.ESRCH)  # the last three: in namespaces
+
+def syscall(numbers, *arguments):
+    number = numbers[("x86_64", "aarch64").index(platform.machine())]
+    ctypes.set_errno(0)
+    if number is not None and libc.syscall(ctypes.c_long(number), *arguments, *[0] * (6 - len(arguments))) >= 0:
+        raise RuntimeError("answered")
+    raise PermissionError(errno.EPERM if number is None else ctypes.get_errno(), "refused")
+
+def in_a_thread(call, *arguments):
+    import concurrent.futures
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        return threads.submit(call, *arguments).result()
+
+def compute_deltas(rewards, mode):
+    answered = {}
+    for name, line in LINES.items():
+        try:
+            exec(line, globals())
+            answered[name] = "done"
+        except Exception as error:
+            if getattr(error, "errno", None) not in REFUSALS and "unable to open file" not in str(error):  # as torch says
+                answered[name] = repr(error)
+    raise RuntimeError(f"answered: {answered}")
+"""
+ATTACKS.append(Attack("refused_lines", f"{PRELUDE}\nLINES = {REFUSED_LINES!r}\n{TRY_EACH}", RAISED, r"answered: \{\}"))
+
+
 # Other processes
 
 
-one_line("neighbour_slowed_by_priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19)", RAISED, REFUSED)
-one_line(
-    "neighbour_slowed_by_scheduler", "os.sched_setscheduler(VICTIM, os.SCHED_IDLE, os.sched_param(0))", RAISED, REFUSED
-)
-one_line("neighbour_limited", "resource.prlimit(VICTIM, resource.RLIMIT_NOFILE, (5, 5))", RAISED, REFUSED)
 one_line("neighbour_killed", "os.kill(VICTIM, signal.SIGKILL)", RAISED, REFUSED, process=PASSED, does={"neighbour"})
-
-
-@attack(RAISED, REFUSED)
-def neighbour_killed_from_a_thread(rewards, mode):
-    import concurrent.futures
-
-    with concurrent.futures.ThreadPoolExecutor() as threads:
-        threads.submit(os.kill, VICTIM, signal.SIGKILL).result()
-    return honest(rewards, mode)
-
-
-one_line(
-    "neighbour_killed_by_pidfd", "signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGKILL)", RAISED, REFUSED
-)
-
-
-@attack(RAISED, REFUSED)
-def neighbour_killed_by_a_pipe(rewards, mode):
-    ours, theirs = os.pipe()
-    fcntl.fcntl(ours, fcntl.F_SETOWN, VICTIM)
-    fcntl.fcntl(ours, 10, signal.SIGKILL)  # F_SETSIG
-    fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
-    os.write(theirs, b"x")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def neighbour_killed_by_a_queued_signal(rewards, mode):
-    number = {"x86_64": 129, "aarch64": 138}[platform.machine()]
-    checked(libc.syscall(number, VICTIM, 9, struct.pack("iii116x", 9, 0, -1)))
-    return honest(rewards, mode)
-
-
-one_line("everybody_killed", "os.kill(-1, signal.SIGKILL)", RAISED, REFUSED)
 
 
 @attack(RAISED, REFUSED, process="not_graded not_graded", whole=True)
@@ -533,16 +544,6 @@ def server_killed():
             pass
 
 
-one_line("server_traced", "checked(libc.ptrace(16, os.getppid(), None, None))", RAISED, REFUSED)
-one_line(
-    "memory_of_a_neighbour_read",
-    "checked(libc.process_vm_readv(VICTIM, None, 0, None, 0, 0))",
-    RAISED,
-    REFUSED,
-    process="(passed|raised) passed",
-)
-one_line("memory_of_the_grader_read", 'open(f"/proc/{GRADER}/mem", "rb")', RAISED, REFUSED)
-one_line("another_program_in_this_process", 'os.execv("/bin/true", ["true"])', RAISED, REFUSED)
 one_line(
     "another_program_by_subprocess",
     'subprocess.run(["touch", f"{FOLDER}/made"], check=True)',
@@ -552,12 +553,6 @@ one_line(
     does={"file"},
 )
 one_line("another_program_by_the_shell", "os.system(f\"touch '{FOLDER}/made'\")", PASSED)
-one_line(
-    "another_program_by_spawn",
-    'os.waitpid(os.posix_spawn("/usr/bin/touch", ["touch", f"{FOLDER}/made"], {}), 0)',
-    RAISED,
-    REFUSED,
-)
 
 
 @attack(CRASHED, "SIGSYS|SIGSEGV", machine="x86_64")
@@ -569,59 +564,6 @@ def system_calls_of_another_architecture(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, machine="x86_64")
-def system_calls_of_the_x32_kind(rewards, mode):
-    """Asks for a call under its x32 number, which a list of numbers could forget."""
-    libc.syscall.restype = ctypes.c_long
-    checked(libc.syscall(ctypes.c_long(0x40000000 + 41), 2, 1, 0))
-
-
-@attack(RAISED, r"answered: \[\]", whole=True)
-def obscure_system_calls():
-    """Knocks at doors of the kernel that no homework needs."""
-    import errno
-
-    CALLS = {
-        "io_uring_setup": (425, 425),
-        "bpf": (321, 280),
-        "userfaultfd": (323, 282),
-        "perf_event_open": (298, 241),
-        "keyctl": (250, 219),
-        "add_key": (248, 217),
-        "request_key": (249, 218),
-        "name_to_handle_at": (303, 264),
-        "open_by_handle_at": (304, 265),
-        "fanotify_init": (300, 262),
-        "inotify_init1": (294, 26),
-        "mount": (165, 40),
-        "setns": (308, 268),
-        "pidfd_getfd": (438, 438),
-        "kcmp": (312, 272),
-        "personality": (135, 92),
-        "mq_open": (240, 180),
-        "process_madvise": (440, 440),
-        "fsopen": (430, 430),
-        "open_tree": (428, 428),
-        "seccomp": (317, 277),
-        "msgctl": (71, 187),
-        "semctl": (66, 191),
-        "ioprio_set": (251, 30),
-        "mq_unlink": (241, 181),
-        "chroot": (161, 51),
-    }
-
-    def compute_deltas(rewards, mode):
-        column = ("x86_64", "aarch64").index(platform.machine())
-        answered = []
-        for name, numbers in CALLS.items():
-            ctypes.set_errno(0)
-            libc.syscall(numbers[column], 0, 0, 0, 0, 0)
-            if ctypes.get_errno() != errno.EPERM:
-                answered.append(name)
-        raise RuntimeError(f"answered: {answered}")
-
-
-one_line("new_namespaces", "checked(libc.unshare(0x10000000))", RAISED, REFUSED)
 one_line(
     "capabilities_regained", 'checked(libc.capset(struct.pack("Ii", 0x20080522, 0), b"\\xff" * 24))', RAISED, REFUSED
 )
@@ -630,79 +572,10 @@ one_line(
 # What all processes of a machine share
 
 
-@attack(RAISED, REFUSED, process=PASSED)
-def page_cache_dropped(rewards, mode):
-    """Forgets what is cached of a file, so that whoever reads it next has to wait."""
-    import einops
-
-    library = os.open(einops.__file__, os.O_RDONLY)
-    os.posix_fadvise(library, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(library)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def library_leased(rewards, mode):
-    """Takes a lease on a file, at which a neighbour who imports it later has to wait."""
-    import einops
-
-    signal.signal(signal.SIGIO, signal.SIG_IGN)
-    library = os.open(einops.__file__, os.O_RDONLY)
-    fcntl.fcntl(library, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    os.close(library)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def folder_watched(rewards, mode):
-    """Has a signal sent whenever something is done in a folder."""
-    import einops
-
-    signal.signal(signal.SIGIO, signal.SIG_IGN)
-    folder = os.open(os.path.dirname(einops.__file__), os.O_RDONLY)
-    fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS)
-    os.close(folder)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, whole=True)
-def folder_watched_by_inotify():
-    import einops
-
-    def compute_deltas(rewards, mode):
-        library = os.open(einops.__file__, os.O_RDONLY)
-        checked(libc.syscall((294, 26)[platform.machine() == "aarch64"], 0))
-        return honest(rewards, mode)
-
-
 one_line("everything_written_to_disk", "os.sync()", PASSED)
-one_line("processors_of_a_neighbour_asked_for", "os.sched_getaffinity(VICTIM)", RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED)
-def group_of_a_neighbour_asked_for(rewards, mode):
-    os.getpgid(VICTIM)
-    os.getsid(VICTIM)
-    return honest(rewards, mode)
 
 
 # Taking over the harness
-
-
-@attack(RAISED, REFUSED)
-def files_in_site_packages(rewards, mode):
-    """Leaves code that every later Python would run."""
-    with open(os.path.join(os.path.dirname(torch.__path__[0]), f"{MARK}.pth"), "w") as stream:
-        stream.write("import os\n")
-
-
-@attack(RAISED, REFUSED)
-def poisoned_pycache(rewards, mode):
-    """Replaces the compiled code of a module that is already installed."""
-    import einops
-
-    with open(einops.__cached__, "r+b") as stream:
-        stream.write(b"poison")
 
 
 @attack(FAILED, whole=True)
@@ -1138,26 +1011,6 @@ def solution_imported(rewards, mode):
     return right.compute_deltas(rewards, mode)
 
 
-@attack(RAISED, REFUSED)
-def solution_read(rewards, mode):
-    with open(f"{KIT}/solution/policy_gradient/policy_gradient.py") as stream:
-        raise RuntimeError(f"read: {stream.readline()}")
-
-
-@attack(RAISED, REFUSED)
-def fixtures_read(rewards, mode):
-    from pathlib import Path
-
-    path = Path(KIT) / "fixtures/policy_gradient/hidden/deltas-centered.safetensors"
-    raise RuntimeError(f"read: {len(path.read_bytes())} bytes")
-
-
-one_line(
-    "fixtures_listed",
-    "raise RuntimeError(f\"read: {os.listdir(f'{KIT}/fixtures/policy_gradient/hidden')}\")",
-    RAISED,
-    REFUSED,
-)
 one_line(
     "another_submission_read",
     'raise RuntimeError("read: " + open(SECRET_FILE).read())',
@@ -1173,44 +1026,7 @@ def another_submission_read_at_import():
     raise RuntimeError("read: " + open(SECRET_FILE).read())
 
 
-@attack(RAISED, REFUSED)
-def another_submission_read_from_a_thread(rewards, mode):
-    import concurrent.futures
-    from pathlib import Path
-
-    with concurrent.futures.ThreadPoolExecutor() as threads:
-        raise RuntimeError(f"read: {threads.submit(Path(SECRET_FILE).read_text).result()}")
-
-
-@attack(RAISED, REFUSED)
-def another_submission_read_through_torch(rewards, mode):
-    storage = torch.UntypedStorage.from_file(SECRET_FILE, False, 30)
-    raise RuntimeError(f"read: {bytes(storage.tolist()).decode()}")
-
-
-one_line(
-    "another_submission_read_through_the_root_of_a_process",
-    'raise RuntimeError("read: " + open(f"/proc/self/root{SECRET_FILE}").read())',
-    RAISED,
-    REFUSED,
-)
-
-
-@attack(RAISED, REFUSED)
-def another_submission_read_by_dots(rewards, mode):
-    os.chdir(os.path.dirname(os.__file__))
-    raise RuntimeError("read: " + open(f"{'../' * 20}{SECRET_FILE}").read())
-
-
-one_line("passwords_read", 'raise RuntimeError("read: " + open("/etc/passwd").read())', RAISED, REFUSED)
-one_line("home_listed", 'raise RuntimeError(f"read: {len(os.listdir(HOME))} names")', RAISED, REFUSED)
 one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
-one_line(
-    "command_line_of_the_grader_read",
-    'raise RuntimeError("read: " + open(f"/proc/{GRADER}/cmdline").read())',
-    RAISED,
-    REFUSED,
-)
 one_line("environment_read", 'raise RuntimeError(f"environment: {dict(os.environ)}")', RAISED, "environment: ")
 
 
@@ -1289,51 +1105,6 @@ def hidden_inputs_by_a_later_public_case():
 def file_overwritten(rewards, mode):
     with open(TARGET_FILE, "w") as stream:
         stream.write("nothing")
-    return honest(rewards, mode)
-
-
-one_line("file_truncated", "os.truncate(TARGET_FILE, 0)", RAISED, REFUSED)
-one_line("file_truncated_by_reading", "os.open(TARGET_FILE, os.O_RDONLY | os.O_TRUNC)", RAISED, REFUSED)
-
-
-@attack(UNSEEN)
-def file_deleted(rewards, mode):
-    if os.path.exists(TARGET_FILE):
-        os.remove(TARGET_FILE)
-    return honest(rewards, mode)
-
-
-@attack(UNSEEN)
-def file_renamed(rewards, mode):
-    if os.path.exists(TARGET_FILE):
-        os.rename(TARGET_FILE, f"{TARGET_FILE}.away")
-    return honest(rewards, mode)
-
-
-one_line("file_made_unreadable", "os.chmod(TARGET_FILE, 0)", RAISED, REFUSED)
-one_line("file_dated_back", "os.utime(TARGET_FILE, (0, 0))", RAISED, REFUSED)
-one_line("file_with_an_attribute", 'os.setxattr(TARGET_FILE, "user.late", b"no")', RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED)
-def link_by_name(rewards, mode):
-    if not os.path.lexists(f"{FOLDER}/link"):
-        os.symlink(SECRET_FILE, f"{FOLDER}/link")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def link_by_number(rewards, mode):
-    if not os.path.lexists(f"{FOLDER}/link"):
-        os.link(SECRET_FILE, f"{FOLDER}/link")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def special_file(rewards, mode):
-    """Makes a pipe with a name, at which whoever reads the folder would hang."""
-    if not os.path.lexists(f"{FOLDER}/policy_gradient.py"):
-        os.mkfifo(f"{FOLDER}/policy_gradient.py")
     return honest(rewards, mode)
 
 

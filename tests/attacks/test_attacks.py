@@ -1,11 +1,8 @@
 """The attack corpus: submissions that try what none should, graded for real, with witnesses outside.
 
-One attack a file in tests/attacks/, named for what it tries. It is the last part of a submission: the harness puts
-the solution before it, so that what the attack leaves alone is right. Most attacks replace `compute_deltas`; all are
-graded on ITEMS. What they aim at (files, ports, processes) they import from `targets`, a module of the harness.
-
-ATTACKS says of each what it may earn at `strict`. One of each kind is tried at process level too (`isolation="none"`),
-where only a process boundary and deadlines hold. There most succeed: so attacks are real, and the witnesses see them.
+`corpus` holds the attacks, each with what it may earn at `strict`; all are graded on ITEMS. One of each kind is tried at
+process level too (`isolation="none"`), where only a process boundary and deadlines hold. There most succeed: so attacks
+are real, and the witnesses see them.
 """
 
 from __future__ import annotations
