@@ -1,1 +1,1 @@
-"""The benchmark: this kit beside pytest, nbgrader and Otter on the same items. python tests/benchmarks --help"""
+"""The benchmark: this kit beside pytest and nbgrader on the same items. python tests/benchmarks --help"""

@@ -1,11 +1,11 @@
-"""This kit beside pytest, nbgrader and Otter; what isolation and a growing class cost; what a student waits for.
+"""This kit beside pytest and nbgrader; what a grading costs over its floor; a growing class; what a student waits for.
 
     pip install -e '.[test,bench]'
     python tests/benchmarks [--submissions N] [--rounds N] [--sizes 10,100,1000] [--only TABLE,…] [--json FILE]
 
 One run measures all of it on one machine, so that the ratios mean something; they are steadiest where nothing else
-runs. Each table, and each row of the sizes, is printed as soon as it is measured. nbgrader and Otter may also live in
-an environment of their own: --tools PATH/TO/ITS/python. What is not there has a line that says so. Every contender must
+runs. Each table, and each row of the sizes, is printed as soon as it is measured. nbgrader may also live in an
+environment of its own: --tools PATH/TO/ITS/python. What is not there has a line that says so. Every contender must
 give every submission all of its points, or it has failed.
 """
 
@@ -33,13 +33,12 @@ from benchmarks.contenders import Workshop, contenders  # noqa: E402
 
 TABLES = {
     "comparison": "this kit beside others",
-    "isolation": "isolation alone",
     "floor": "a submission over its floor",
     "sizes": "classes as they grow",
     "cluster": "a class over Dask",
     "student": "what a student waits for",
 }
-PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
+PACKAGES = ("torch", "numpy", "pytest", "nbgrader")
 VERSIONS = """\
 import importlib.metadata as m, json, sys
 version = lambda name: next((package.version for package in m.distributions(name=name)), "not installed")
@@ -60,8 +59,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--on-cluster", type=int, default=20, help="the class over Dask (default 20; aim 10000)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
-    parser.add_argument("--against", default="pytest,nbgrader,otter", help="whom to compare with")
-    parser.add_argument("--tools", default=sys.executable, help="the Python that has nbgrader and Otter")
+    parser.add_argument("--against", default="pytest,nbgrader", help="whom to compare with")
+    parser.add_argument("--tools", default=sys.executable, help="the Python that has nbgrader")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     return parser.parse_args()
 
@@ -106,15 +105,6 @@ def _comparison(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str
         "share in each. This kit runs each submission's learning curve as well, which the others do not."
     )
     return {"submissions": asked.submissions, "rounds": asked.rounds, "items": items, "cases": cases, "rows": rows}
-
-
-def _isolation(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
-    costs = measurements.isolation_costs(asked.times)
-    show(f"Isolation alone: a worker started, asked once, and ended; median of {asked.times}, interleaved")
-    print_row("", "ms", "added")
-    for name, row in costs["rows"].items():
-        print_row(name, f"{row['milliseconds']:.1f}", f"{row['added']:+.1f}")
-    return costs
 
 
 def _floor(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:

@@ -3,9 +3,8 @@
     kit        python -m autograder grade, at `strict` and without any layer
     pytest     a generated test module, in a fresh process per submission
     nbgrader   nbgrader autograde, all submissions in one command, a locked test cell per item
-    otter      otter run, a test file per item, one command per submission, as it takes no more
 
-The last three judge through `course_checks`, in the process that runs the submission. Preparing is not timed. None is
+The last two judge through `course_checks`, in the process that runs the submission. Preparing is not timed. None is
 slowed down: threads are limited to one, which is fastest here, and pytest loads no plug-in that it does not need.
 """
 
@@ -18,7 +17,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +25,8 @@ import nbformat
 from places import KIT
 
 from autograder.grading.assignment import Assignment
+from autograder.sandbox.sandbox import layers_for
+from autograder.vocabulary.errors import SandboxError
 from benchmarks.measurements import CommandFailed, Measured, run, side_by_side
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +38,7 @@ class Workshop:
 
     folder       a temporary folder; `folder/course` is what the in-process contenders need beside a submission
     source       the submission that is copied
-    tools        the Python that has nbgrader and Otter; the kit and pytest run on this one
+    tools        the Python that has nbgrader; the kit and pytest run on this one
     """
 
     folder: Path
@@ -110,23 +110,22 @@ def student(number: int) -> str:
     return f"s{number:05d}"
 
 
-class Contender(ABC):
+class Contender:
     """One tool in one mode; `name` is its row in the table."""
 
     name: str
     fresh_process = False  # whether each submission is a command of its own, so that there is no start to share
 
-    @abstractmethod
     def missing(self, workshop: Workshop) -> str:
         """Why it cannot run here; "" where it can."""
+        return ""
 
-    @abstractmethod
     def prepare(self, workshop: Workshop) -> None:
         """Do once what a course does once."""
 
-    @abstractmethod
     def grade(self, workshop: Workshop, count: int, parallel: int) -> Measured:
         """Grade so many submissions, so many at a time; raises CommandFailed unless all of them earn all points."""
+        raise NotImplementedError
 
 
 class Kit(Contender):
@@ -137,17 +136,11 @@ class Kit(Contender):
 
     def missing(self, workshop: Workshop) -> str:
         """Ask the kit itself whether the level holds here."""
-        from autograder.sandbox.sandbox import layers_for
-        from autograder.vocabulary.errors import SandboxError
-
         try:
             layers_for("strict" if self._isolation == "strict" else "none")
         except SandboxError as error:
             return str(error)
         return ""
-
-    def prepare(self, workshop: Workshop) -> None:
-        """Nothing: a class is a folder."""
 
     def grade(self, workshop: Workshop, count: int, parallel: int) -> Measured:
         """Grade by one command."""
@@ -273,52 +266,9 @@ def _graded_cell(name: str, text: str, *, solution: bool = False, points: float 
     return nbformat.v4.new_code_cell(text, metadata={"nbgrader": {**settings, **extra, "task": False}})
 
 
-class Otter(Contender):
-    """Otter without containers; it takes one submission a command."""
-
-    name = "otter run, a command each"
-    fresh_process = True
-
-    def missing(self, workshop: Workshop) -> str:
-        """It is an extra."""
-        return _missing(workshop.tools, "otter")
-
-    def prepare(self, workshop: Workshop) -> None:
-        """Let Otter make its zip from a test file per item."""
-        folder = workshop.fresh("otter")
-        (folder / "tests").mkdir()
-        for item, points in workshop.points.items():
-            name = item.replace("-", "_")
-            (folder / "tests" / f"{name}.py").write_text(
-                "OK_FORMAT = False\n\nfrom otter.test_files import test_case\n\n"
-                f"name = {name!r}\npoints = {points}\n\n\n"
-                f"@test_case(points={points}, hidden=False)\n"
-                "def test_item(env):\n"
-                "    import sys\n\n    import course_checks\n\n"
-                f"    course_checks.check({item!r}, sys.modules['__main__'])\n"
-            )
-        run([workshop.tools, "-m", "otter", "generate", "--no-environment"], folder, environment(workshop))
-
-    def grade(self, workshop: Workshop, count: int, parallel: int) -> Measured:
-        """One command per submission."""
-        handed_in = workshop.fresh("otter-class")
-        jobs = []
-        for number in range(count):
-            folder = handed_in / student(number)
-            write_notebook(folder / "ps1.ipynb", workshop, workshop.handed_in(number))
-            command = [workshop.tools, "-m", "otter", "run", "-a", str(workshop.folder / "otter" / "autograder.zip")]
-            jobs.append(functools.partial(run, [*command, "ps1.ipynb"], folder, environment(workshop)))
-        measured = side_by_side(jobs, parallel)
-        for number in range(count):
-            tests = json.loads((handed_in / student(number) / "results.json").read_text(encoding="utf-8"))["tests"]
-            earned = sum(test.get("score", 0) for test in tests)
-            _must_be_right(self.name, earned, sum(workshop.points.values()))
-        return measured
-
-
 def contenders() -> list[Contender]:
     """All of them, the kit at `strict` first."""
-    return [Kit("this kit, strict", "strict"), Kit("this kit, process", "none"), Pytest(), Nbgrader(), Otter()]
+    return [Kit("this kit, strict", "strict"), Kit("this kit, process", "none"), Pytest(), Nbgrader()]
 
 
 def _must_be_right(name: str, found: float | None, wanted: float) -> None:

@@ -1,8 +1,8 @@
 """The graded items as a course would test them in process: call, then compare with NumPy.
 
 No sandbox, no names for mistakes. A copy of this file lies in the workspace of each contender, beside copies of the
-probes, the given modules, items.toml and the stored tensors. It imports nothing of the kit; pytest, nbgrader and Otter
-all call `check(item, module)`.
+probes, the given modules, items.toml and the stored tensors. It imports nothing of the kit; pytest and nbgrader
+both call `check(item, module)`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure commands, contenders in turn, layers of isolation, the floor of a grading, growing classes, waiting times."""
+"""Measure commands, contenders in turn, the floor of a grading, growing classes, waiting times."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import environment, packages
-from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
+from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate
@@ -187,44 +187,6 @@ def _time(contender: Contender, workshop: Workshop, count: int, parallel: int, r
     shared = 0 if contender.fresh_process else parallel
     further = (measured.seconds - start) / (count - shared)
     row["runs"].append((measured.seconds / count, further, measured.peak_tree))
-
-
-# Isolation alone
-
-
-def isolation_costs(times: int) -> dict[str, Any]:
-    """Milliseconds from the wish for a worker to its end: forked alone, with each layer, and with all of `best`.
-
-    A worker is forked, isolates itself, loads an empty module, answers one frame and is ended; what a layer adds over
-    the fork alone is the median of the differences within one round.
-    """
-    layers = layers_for("best")
-    kinds = {"fork alone": (), **{f"fork + {layer}": (layer,) for layer in layers}, "fork + all of them": layers}
-    with contextlib.ExitStack() as stack:
-        measures = {}
-        for name, kind in kinds.items():
-            sandbox = stack.enter_context(Sandbox(isolation="none"))
-            sandbox._layers = tuple(kind)  # no user may pick single layers
-            measures[name] = functools.partial(_start_and_end, sandbox)
-        seconds = interleaved(measures, times)
-    alone = seconds["fork alone"]
-    rows = {
-        name: {
-            "milliseconds": 1000 * statistics.median(measured),
-            "added": 1000 * statistics.median(b - a for a, b in zip(alone, measured, strict=True)),
-        }
-        for name, measured in seconds.items()
-    }
-    return {"times": times, "layers": list(layers), "rows": rows}
-
-
-def _start_and_end(sandbox: Sandbox) -> float:
-    call = Request("nothing", "nothing", "nothing", {}, b"", 20.0)  # there is no such function: answered at once
-    started = time.perf_counter()
-    (outcome,) = sandbox.run(Program("nothing", "", {}, ""), [call], load_timeout=20.0)
-    seconds = time.perf_counter() - started
-    assert outcome.status == "missing", outcome
-    return seconds
 
 
 # A submission over its floor
