@@ -1,8 +1,8 @@
 """The attack corpus: submissions that try what none should, graded for real, with witnesses outside.
 
-`corpus` holds the attacks, each with what it may earn at `strict`; all are graded on ITEMS. One of each kind is tried at
-process level too (`isolation="none"`), where only a process boundary and deadlines hold. There most succeed: so attacks
-are real, and the witnesses see them.
+`corpus` holds the attacks, each with what it may earn at `strict`; all are graded on ITEMS. One of each kind is tried
+at process level too (`isolation="none"`), where only a process boundary and deadlines hold. There most succeed: so
+attacks are real, and the witnesses see them.
 """
 
 from __future__ import annotations
