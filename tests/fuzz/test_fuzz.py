@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hand_ins import MODULE, zipped
-from hostile import TARGETS, assignment, attempt
+from hostile import TARGETS, a_frame, assignment, attempt
 from lengths import in_short
 
 from autograder.gradebook.rules import read_policy
@@ -42,6 +43,12 @@ def test_each_target_is_both_read_and_refused() -> None:
     """Or it would spoil too little to matter, or so much that the first check stops it."""
     for target in {*TARGETS} - {"frames", "handed-in", "words"}:  # of these nothing is refused: it is a verdict
         assert {attempt(target, number) for number in range(40)} >= EXPECTED
+
+
+def test_frames_are_spoilt_in_every_part() -> None:
+    source = random.Random(20)
+    outcomes = [a_frame(source, Path()) for _ in range(12_000)]
+    assert min(outcomes.count(kind) for kind in ("no frame", "read", "unreadable")) > 1_000
 
 
 def test_finding_names_its_place_and_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
