@@ -21,7 +21,7 @@ import safetensors
 import safetensors.numpy
 
 from autograder.sandbox.interpreter import KIT_ROOT, packages
-from autograder.sandbox.worker.frames import Frame, encode_header
+from autograder.sandbox.worker.frames import MAX_SHARED, SHARED, Frame, encode_header
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
@@ -34,8 +34,6 @@ MAX_LEVELS = 32
 MAX_TEXT = 2_000
 MAX_TABLE = 2**20  # bytes: a table of a million empty tensors takes seconds
 MAX_INTEGER = 2**63 - 1
-MAX_SHARED = 2**14  # bytes of an answer that is read once for all who give it
-SHARED_ANSWERS = 1024
 UNREADABLE = "the worker's answer could not be read"
 
 
@@ -184,12 +182,9 @@ def read_answer(
     return Outcome("crashed", detail=UNREADABLE, seconds=seconds, size=size)
 
 
-@functools.lru_cache(maxsize=SHARED_ANSWERS)
+@functools.lru_cache(maxsize=SHARED)
 def _shared_observation(encoded: bytes, blob: bytes) -> Observation:
-    """Read an observation once for all submissions that give these bytes; nobody writes to it.
-
-    A question has the same number in each submission, so the right answers of a class are mostly the same bytes.
-    """
+    """Read an observation once for all submissions that give these bytes; nobody writes to it."""
     return from_frame(Frame(encoded, blob).header, blob)
 
 

@@ -632,5 +632,5 @@ def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> No
         return stand_in(*arguments, **named)
 
     # Once a class had a `__new__` of its own, it can't do without: object's would then refuse arguments
-    undo.callback(setattr, kind, "__new__", staticmethod(make))
+    undo.callback(setattr, kind, "__new__", vars(kind).get("__new__", staticmethod(make)))
     kind.__new__ = staticmethod(instead)  # type: ignore[assignment]
