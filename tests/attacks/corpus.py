@@ -124,39 +124,14 @@ def sys_exit_at_import():
 
 
 one_line("sys_exit_in_a_call", "sys.exit(0)", RAISED, "SystemExit")
-one_line("keyboard_interrupt", "raise KeyboardInterrupt", RAISED, "KeyboardInterrupt")
 
 
 @attack(RAISED, "Exit")
 def pytest_exit(rewards, mode):
-    """Asks pytest to end the whole session."""
+    """Asks pytest to end the whole session; `skip` and `xfail` are exceptions of the same kind."""
     import pytest
 
     pytest.exit("all done", returncode=0)
-
-
-@attack(RAISED, "Skipped")
-def pytest_skip(rewards, mode):
-    import pytest
-
-    pytest.skip("nothing to see")
-
-
-@attack(RAISED, "XFailed")
-def pytest_xfail(rewards, mode):
-    import pytest
-
-    pytest.xfail("as everybody knows")
-
-
-one_line("segfault", "ctypes.string_at(0)", CRASHED, "SIGSEGV")
-one_line("abort", "os.abort()", CRASHED, "SIGABRT")
-
-
-@attack(CRASHED, "exited with status 0")
-def exit_from_a_thread(rewards, mode):
-    threading.Thread(target=os._exit, args=(0,)).start()
-    time.sleep(60)
 
 
 one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAISED, "RecursionError")
@@ -184,25 +159,12 @@ def infinite_loop_at_import():
 
 
 @attack(HUNG, seconds=SHORT)
-def infinite_loop_with_signals_ignored(rewards, mode):
+def loop_that_nothing_inside_ends(rewards, mode):
+    """Ignores all signals, turns off whatever timer a harness might have set, pretends to be debugged, catches all."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
-    while True:
-        time.sleep(60)
-
-
-@attack(HUNG, seconds=SHORT)
-def infinite_loop_with_the_alarm_off(rewards, mode):
-    """Turns off whatever timer a harness might have set, pretends to be debugged, and never returns."""
     signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
     sys.settrace(lambda *event: None)
-    while True:
-        pass
-
-
-@attack(HUNG, seconds=SHORT)
-def bare_except_round_a_loop(rewards, mode):
     while True:
         try:
             time.sleep(60)
@@ -322,13 +284,6 @@ one_line(
 
 
 @attack(FULL, "more memory than it may have")
-def memory_by_numpy(rewards, mode):
-    import numpy
-
-    return numpy.ones(8 * 2**30, numpy.uint8)
-
-
-@attack(FULL, "more memory than it may have")
 def memory_in_small_pieces(rewards, mode):
     import numpy
 
@@ -382,10 +337,6 @@ def result_of_ten_gibibytes_claimed(rewards, mode):
     write_everywhere(struct.pack(">4sIQ", b"PGF1", 2, 10 * 2**30) + b"{}")
     while True:
         pass
-
-
-one_line("result_too_large", "return torch.zeros(3000, 3000, dtype=rewards.dtype)", FAILED, r"yours has \[3000, 3000\]")
-one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "ha(s|ve) (shape|dtype)")
 
 
 @attack(CRASHED)
@@ -569,12 +520,6 @@ one_line(
 )
 
 
-# What all processes of a machine share
-
-
-one_line("everything_written_to_disk", "os.sync()", PASSED)
-
-
 # Taking over the harness
 
 
@@ -665,12 +610,6 @@ def number_in_memory_changed(rewards, mode):
     return 0 * rewards
 
 
-@attack(CRASHED)
-def forged_frame(rewards, mode):
-    write_everywhere(framed({"op": "passed", "verdict": "passed", "points": 100}, b""))
-    return rewards * 0
-
-
 @attack(CRASHED, "it answered a question that it was not asked", process=CRASHED)
 def forged_observation(rewards, mode):
     """Answers in the worker's name with a well-formed observation of nothing."""
@@ -696,12 +635,6 @@ def forged_loading():
     for answer in ({"op": "loaded", "points": 100}, {"op": "observed", "returned": {}, "facts": {}, "points": 100}):
         write_everywhere(framed(answer))
     os._exit(0)
-
-
-@attack(CRASHED)
-def garbage_on_every_descriptor(rewards, mode):
-    write_everywhere(b"garbage" * 100)
-    return rewards * 0
 
 
 @attack(CRASHED)
@@ -863,35 +796,24 @@ def object_that_equals_everything():
         return Equal()
 
 
-one_line("not_a_number", 'return rewards * float("nan")', FAILED, "nan")
-one_line("infinities", 'return rewards + float("inf")', FAILED, "inf")
-one_line("empty_answer", "return rewards[:0]", FAILED, "ha(s|ve) shape")
-one_line("scalar_answer", "return (rewards * 0).sum()", FAILED, "ha(s|ve) shape")
-one_line(
-    "broadcastable_answer", "return (rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", FAILED, "ha(s|ve) shape"
-)
-one_line("another_dtype", "return honest(rewards, mode).to(torch.float16)", FAILED, "float16.*values differ")
-one_line(
-    "complex_answer",
-    "return torch.complex(honest(rewards, mode), honest(rewards, mode))",
-    FAILED,
-    "yours has complex",
-)
-one_line("sparse_answer", "return honest(rewards, mode).to_sparse()", FAILED, "cannot be read")
-one_line("meta_answer", 'return rewards.to("meta")', FAILED, "cannot be read")
-one_line(
-    "quantized_answer",
-    "return torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)",
-    FAILED,
-    "yours has qint8",
-)
-one_line("zeros", "return rewards * 0", FAILED, "differ", process=FAILED)
-one_line(
-    "noise_above_the_tolerance",
-    "return honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)",
-    FAILED,
-    "differ",
-)
+# Answers that are none: an expression of `compute_deltas`, and what the message says
+for name, answer, says in (
+    ("zeros", "rewards * 0", "differ"),
+    ("not_a_number", 'rewards * float("nan")', "nan"),
+    ("infinities", 'rewards + float("inf")', "inf"),
+    ("empty_answer", "rewards[:0]", "ha(s|ve) shape"),
+    ("scalar_answer", "(rewards * 0).sum()", "ha(s|ve) shape"),
+    ("broadcastable_answer", "(rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", "ha(s|ve) shape"),
+    ("another_dtype", "honest(rewards, mode).to(torch.float16)", "float16.*values differ"),
+    ("complex_answer", "torch.complex(honest(rewards, mode), honest(rewards, mode))", "yours has complex"),
+    ("sparse_answer", "honest(rewards, mode).to_sparse()", "cannot be read"),
+    ("meta_answer", 'rewards.to("meta")', "cannot be read"),
+    ("quantized_answer", "torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)", "yours has qint8"),
+    ("result_too_large", "torch.zeros(3000, 3000, dtype=rewards.dtype)", r"yours has \[3000, 3000\]"),
+    ("fat_answers", "torch.zeros(2 * 2**20 - 1)", "ha(s|ve) (shape|dtype)"),
+    ("noise_above_the_tolerance", "honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)", "differ"),
+):
+    one_line(name, f"return {answer}", FAILED, says, process=FAILED if name == "zeros" else "")
 one_line("noise_below_the_tolerance", "return honest(rewards, mode) * (1 + torch.finfo(rewards.dtype).eps)", PASSED)
 
 
@@ -1049,17 +971,6 @@ def secret_by_abstract_socket(rewards, mode):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(UNIX_NAME)
         connection.sendall(b"the answers")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, "URLError")
-def secret_by_http(rewards, mode):
-    import urllib.request
-
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{TCP_PORT}/answers", timeout=0.2)
-    except TimeoutError:
-        pass
     return honest(rewards, mode)
 
 
