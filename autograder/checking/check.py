@@ -13,18 +13,19 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from autograder.checking.checker import Checker
 from autograder.checking.handout import update
 from autograder.checking.terminal import CLEAR_SCREEN, coloured, has_colours, print_anything, width
 from autograder.vocabulary.errors import GraderFault, KitError, UsageError
-from autograder.vocabulary.report import Report, to_json
+from autograder.vocabulary.report import ItemResult, Report, to_json
 from autograder.vocabulary.report_text import report_text
 from autograder.vocabulary.text import number, visible
 
 SUMMARY = "What a student runs: the public cases on their own folder, worded as in grading."
-INTRODUCTION = "Public cases only; grading runs more of the same kind."
+INTRODUCTION = "(public cases; grading runs more of the same kind)"
 POLL_SECONDS = 0.03
 
 
@@ -95,16 +96,17 @@ def check(
     if as_json:
         print(json.dumps(to_json(report) | {"notes": list(checker.notes)}, indent=1, ensure_ascii=True))
     elif not quiet:
-        _show(report, checker.notes)
+        _show(report, checker, each=bool(item_ids))
     return _exit_code(report)
 
 
 def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:
     """Check, and check again whenever a file in the folder is saved, in a sandbox that stays warm, until Ctrl-C.
 
-    Returns what `check` would have returned the last time.
+    What is wrong as it was before is told in one line. Returns what `check` would have returned the last time.
     """
-    code, passed = 0, None
+    code = 0
+    before: dict[str, ItemResult] = {}
     with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment, root) as checker:
         for _ in _saves(path if path.is_dir() else path.parent):
             began = time.perf_counter()
@@ -117,13 +119,16 @@ def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
             code = _exit_code(report)
             if sys.stdout.isatty():
                 print(CLEAR_SCREEN, end="")
-            _show(report, checker.notes)
+            known = [item for item in report.items if item.item in before]
+            same = [item.item for item in known if replace(before[item.item], seconds=item.seconds) == item]
+            _show(report, checker, brief=same)
             print()
-            before, passed = passed, {item.item for item in report.items if item.verdict == "passed"}
-            if before is not None and passed - before:
-                print(f"Now right: {', '.join(sorted(passed - before))}")
-            if before is not None and before - passed:
-                print(f"No longer right: {', '.join(sorted(before - passed))}")
+            now = {item.item for item in known if item.verdict == "passed"}
+            then = {item.item for item in known if before[item.item].verdict == "passed"}
+            for words, names in (("Now right", now - then), ("No longer right", then - now)):
+                if names:
+                    print(f"{words}: {', '.join(sorted(names))}")
+            before = {item.item: item for item in report.items}
             seconds = time.perf_counter() - began
             print(f"Checked in {seconds:.1f} s. Waiting for the next save; Ctrl-C ends.", flush=True)
     return code
@@ -156,9 +161,11 @@ def _report(checker: Checker, item_ids: Sequence[str]) -> Report:
     return report
 
 
-def _show(report: Report, notes: Sequence[str]) -> None:
-    text = report_text(report, notes, width=width())
-    print(f"{INTRODUCTION}\n\n{coloured(text) if has_colours(sys.stdout) else text}")
+def _show(report: Report, checker: Checker, *, each: bool = False, brief: Sequence[str] = ()) -> None:
+    """Print a report; see `report_text`."""
+    places = {item.item: checker.place(item) for item in report.items}
+    text = report_text(report, checker.notes, width=width(), places=places, each=each, brief=brief)
+    print(f"{coloured(text) if has_colours(sys.stdout) else text}   {INTRODUCTION}")
 
 
 def _exit_code(report: Report) -> int:

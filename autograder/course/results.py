@@ -17,7 +17,6 @@ import math
 import os
 import re
 import shutil
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.fixtures.stored_set import versions
+from autograder.checking.fault_lines import known_places
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
@@ -44,7 +44,6 @@ from autograder.grading.details import MOST_EARLIER, Details, Earlier, read_deta
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change, ClassPage
-from autograder.pages.fault_lines import Known, known_texts
 from autograder.pages.listing import NOTHING, listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
@@ -316,24 +315,18 @@ class Results:
 
 
 class StudentPages:
-    """Makes the pages of one class; it reads the catalogue once, when the first mistake was recognised."""
+    """Makes the pages of one class."""
 
     def __init__(self, assignment: Assignment) -> None:
-        """Read the handout."""
+        """Read the handout, and where known mistakes are seen."""
         self._assignment, self._handout = assignment, assignment.untouched_source()
-        self._known: Known | None = None
-        self._lock = threading.Lock()
+        self._known = known_places(assignment.folder, staff=True)
 
     def html(self, submission: Submission, report: Report, details: Details) -> str:
         """The page of one student."""
-        known, notes = None, submission.notes
-        if any(item.mistakes for item in report.items):
-            with self._lock:
-                if self._known is None:
-                    self._known = known_texts(self._assignment.folder)
-                known = self._known
+        notes = submission.notes
         try:
-            listing = listing_of(submission, report, self._assignment.functions, self._handout, known)
+            listing = listing_of(submission, report, self._assignment.functions, self._handout, self._known)
         except Exception:  # whatever a student wrote, it ends no run: the page is then without it
             listing, notes = NOTHING, (*notes, UNLISTED)
         return feedback_page(report, notes, details, listing, self._assignment.title)

@@ -146,12 +146,14 @@ class Assignment:
         return self.folder.parent.parent / "handout" / self.name
 
     def item(self, item_id: str) -> Item:
-        """Return the item of that id, or that once had it; raises UsageError, naming the items there are."""
+        """Return the item of that id, or that once had it; raises UsageError, naming some there are."""
         for item in self.items:
             if item.id in (item_id, *self.renamed.get(item_id, ())):
                 return item
-        known = ", ".join(item.id for item in self.items)
-        raise UsageError(f"There is no item {item_id!r} in {self.name}. The items are: {known}.")
+        known = [item.id for item in self.items]
+        close = difflib.get_close_matches(item_id, known, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"The items are: {', '.join(known)}."
+        raise UsageError(f"There is no item {item_id!r} in {self.name}. {hint}")
 
     def given_sources(self) -> dict[str, str]:
         """Read the text of each given module: beside the fixtures in a handout, from the solution in the kit."""

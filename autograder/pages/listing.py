@@ -9,23 +9,22 @@ import ast
 import bisect
 import difflib
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from types import MappingProxyType
 
 from markupsafe import Markup, escape
 from pygments.lexer import Lexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from autograder.pages.fault_lines import Known, fault_line
-from autograder.submissions.submission import BREAK, UNPARSABLE, Function, Submission, outlined
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+from autograder.checking.fault_lines import Known, line_in_message, marked_line
+from autograder.submissions.submission import BREAK, UNPARSABLE, Submission, outlined
+from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.text import visible
 
 MAX_BYTES = 56_000  # of all listings of a page, as HTML
-MAX_SEARCHED = 20_000  # characters of a file
 LINE_BYTES = 60  # of a line's own markup
 MAX_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
@@ -45,8 +44,7 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Name.Decorator, "f"),
     (Name.Builtin, "b"),
 )
-# As `Submission.place` words it.
-TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
+NO_MISTAKES: Known = MappingProxyType({})
 
 Span = tuple[int, int]
 
@@ -132,7 +130,7 @@ NOTHING = Listing({}, None, {}, None, ())
 
 
 def listing_of(
-    submission: Submission, report: Report, functions: Sequence[str], handout: str = "", known: Known | None = None
+    submission: Submission, report: Report, functions: Sequence[str], handout: str = "", known: Known = NO_MISTAKES
 ) -> Listing:
     """List what was graded, and cells that could not be read; nothing where there is no text at all."""
     if not submission.source and not submission.unread_cells:
@@ -141,9 +139,10 @@ def listing_of(
     unread, unread_cause = _unread_cells(submission, report, len(lines))
     room = MAX_BYTES - sum(len(line.html.encode()) + LINE_BYTES for piece in unread for line in piece.lines)
     defined = {name: function for name, function in outlined(submission).items() if name in functions}
-    marks = _marked_lines(report, submission, defined, known or {}, lines)
+    found = {item.item: marked_line(item, submission, known) for item in report.items}
+    marks = {item: line for item, line in found.items() if line is not None}
     items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
-    cause_at = _line_in_message(report.cause, submission)
+    cause_at = line_in_message(report.cause, submission)
     cutter = _Cutter(submission, lines, items, cause_at, room)
     spans = {name: (function.first, function.last) for name, function in defined.items()}
     # Marked functions come first: the room may not be enough for all.
@@ -187,41 +186,6 @@ def _unread_cells(
         words = f"{more:,} more {'cell' if more == 1 else 'cells'} that could not be read"
         pieces.append(Piece("", (_row(f"… {words}"),)))
     return tuple(pieces), cause
-
-
-# Marks
-
-
-def _marked_lines(
-    report: Report, submission: Submission, functions: Mapping[str, Function], known: Known, lines: Sequence[str]
-) -> dict[str, int]:
-    """Return item → line: where it raised, or the line that makes the mistake. What is not certain has none."""
-    marked = {}
-    for item in report.items:
-        if item.verdict in ("passed", "missing", "not_graded") or item.message.startswith(NOT_REACHED):
-            continue
-        line = _line_in_message(item.message, submission)
-        function = functions.get(item.function)
-        if line is None and item.verdict == "failed" and function is not None:
-            # The whole file where it is small: a helper of theirs may be at fault.
-            text = "\n" * (function.first - 1) + "\n".join(lines[function.first - 1 : function.last])
-            text = submission.source if len(submission.source) < MAX_SEARCHED else text
-            line = fault_line(text, item.function, item.mistakes, known)
-        if line is not None:
-            marked[item.item] = line
-    return marked
-
-
-def _line_in_message(message: str, submission: Submission) -> int | None:
-    """Return the line of the source that a message tells in the words of `Submission.place`."""
-    for told in TOLD.finditer(message):
-        number = int(told[2])
-        cells = [begin + number - 1 for begin, cell in submission.cells if told[3] and cell == int(told[3])]
-        saved = [begin + number - submission.lines[cell - 1] for begin, cell in submission.cells if submission.lines]
-        for line in (*cells, *saved, *([] if submission.cells else [number])):
-            if line >= 1 and submission.place(line) == told[1]:
-                return line
-    return None
 
 
 # Cutting

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, Verdict
 from autograder.vocabulary.text import number, visible
@@ -19,17 +20,24 @@ WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded
 
 
 def item_lines(
-    item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, fit: bool = False, whole: bool = False
+    item: ItemResult,
+    *,
+    again: str = AGAIN,
+    width: int = WIDTH,
+    fit: bool = False,
+    place: Sequence[str] = (),
+    like: str = "",
 ) -> list[str]:
-    """Write one item as a student sees it: headline; for a failure message, hint, and the command that reruns it.
+    """Write one item as a student sees it: headline; for a failure message, place, hint, and the command to rerun it.
 
-    fit     into a terminal of that width: every line, cut between words
-    whole   the long title of a failure goes on in further lines, and is not cut
+    fit     into a terminal of that width: every line, cut between words; a long title goes on in further lines
+    place   the line of the submission that is at fault, and those around it
+    like    an item above that has the same hint and place
     """
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
     rest: list[str] = []
-    if len(head) > room and whole and item.verdict not in ("passed", "missing"):
+    if len(head) > room and fit and item.verdict not in ("passed", "missing"):
         head, *rest = textwrap.wrap(head, room, subsequent_indent="      ", break_on_hyphens=False)
     elif len(head) > room:
         head = head[: room - 1]
@@ -38,9 +46,15 @@ def item_lines(
     lines = [f"{head:<{room}} {points}", *rest]
     if item.verdict == "passed":
         return lines
-    message = [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
-    lines += [part for line in message for part in _fitted(line, width)] if fit else message
-    lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
+    before, found, after = item.message.partition(f"\n{place[0]}\n" if place else "\0")
+    message = before + "\n".join(after.split("\n")[1:]) if found else item.message  # the place shows that line
+    text = [f"  {line}" for line in visible(message, newlines=True).splitlines()]
+    lines += [part for line in text for part in _fitted(line, width)] if fit else text
+    if like:
+        lines.append(f"  Hint and line: as for {like}.")
+    else:
+        lines += [f"  {visible(line)}" for line in place]
+        lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
     lines += [f"  {line}" for line in counterexample_lines(item)]
     if again and item.verdict not in ("missing", "not_graded") and not item.fails_unseen:
         lines.append(f"  Again: {again.format(item=item.item)}")
@@ -64,26 +78,45 @@ def counterexample_lines(item: ItemResult) -> list[str]:
     return [intro, *(f"  {line}" for line in visible(item.counterexample, MOST, newlines=True).splitlines())]
 
 
-def report_text(report: Report, notes: Sequence[str] = (), *, width: int = WIDTH) -> str:
-    """Write the whole report for a terminal: items, then points by function, then the sum.
+def report_text(
+    report: Report,
+    notes: Sequence[str] = (),
+    *,
+    width: int = WIDTH,
+    places: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    each: bool = False,
+    brief: Collection[str] = (),
+) -> str:
+    """Write the whole report for a terminal: what is wrong, then a line for each function, the wrong ones last.
 
     Items that one cause kept from being reached share a line, so that the cause stays in sight.
+
+    places   item → see `item_lines`
+    each     a line for each item that passed or is not written, too
+    brief    items that failed as they did before: their headlines alone
     """
     lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
     if report.cause:
         lines += [*visible(report.cause, newlines=True).splitlines(), ""]
     lost = [item for item in report.items if report.cause and item.message.startswith(NOT_REACHED)]
+    shown: dict[object, str] = {}
     for item in report.items:
-        if item not in lost:
-            lines += item_lines(item, width=width, fit=width < WIDTH, whole=True)
-            lines += [] if item.verdict in ("passed", "missing") else [""]
+        is_wrong = item.verdict not in ("passed", "missing")
+        if item in lost or not (is_wrong or each):
+            continue
+        place = places.get(item.item, ())
+        key = (item.function, item.hint, *place)
+        like = shown.setdefault(key, item.item) if item.hint or place else item.item
+        like = "" if like == item.item else like
+        written = item_lines(item, width=width, fit=True, place=place, like=like)
+        lines += written[:1] if item.item in brief else [*written, *([""] if is_wrong else [])]
     if lost:
         names = f"{NOT_REACHED}: {', '.join(item.item for item in lost)}."
         sentence = names if len(lost) < len(report.items) else "No item was reached."
         lines += textwrap.wrap(sentence, width, break_on_hyphens=False)
-    if lines[-1:] != [""]:
+    if lines[-1:] not in ([""], []):
         lines.append("")
-    return "\n".join([*lines, *totals(report)])
+    return "\n".join([*lines, *totals(report, width)])
 
 
 def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
@@ -91,21 +124,33 @@ def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
     return [note for note in notes if not note[1:] or note[1:] not in report.cause]
 
 
-def totals(report: Report) -> list[str]:
-    """Sum points by function, then over all."""
+def totals(report: Report, width: int = WIDTH) -> list[str]:
+    """Write a line for each function, those with something wrong last and its items by name, and the sum."""
     by_function: dict[str, list[ItemResult]] = {}
     for item in report.items:
         by_function.setdefault(item.function, []).append(item)
-    lines = [f"  {function:<24}{_sum(items):>10}" for function, items in by_function.items()]
-    return [*lines, f"  {'total':<24}{_sum(report.items):>10}"]
+    rows: list[tuple[str, str, list[ItemResult]]] = []
+    for function, items in by_function.items():
+        words = {WORDS.get(item.verdict, "FAIL") for item in items}
+        rows.append((next(word for word in ("FAIL", "ERR ", "TODO", "PASS") if word in words), function, items))
+    rows.sort(key=lambda row: ("PASS", "TODO", "ERR ", "FAIL").index(row[0]))
+    name_width = max(map(len, (*by_function, "total")))
+    lines = []
+    for word, function, items in [*rows, ("    ", "total", list(report.items))]:
+        start = f"{word}  {function:<{name_width}} {_sum(items):>11}"
+        lost = [item for item in items if item.verdict != "passed" and not item.message.startswith(NOT_REACHED)]
+        wrong = [item.item for item in lost if word in ("FAIL", "ERR ")]
+        text = f"{start}  {', '.join(wrong)}"
+        indent = " " * min(len(start) + 2, width // 2)
+        lines += textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) if wrong else [start]
+    return lines
 
 
-def _sum(items: Iterable[ItemResult]) -> str:
-    items = list(items)
+def _sum(items: Sequence[ItemResult]) -> str:
     most = number(sum(item.max_points for item in items))
     if any(item.points is None for item in items):
-        return f"not graded / {most}"
-    return f"{number(sum(item.points or 0.0 for item in items))} / {most}"
+        return f"? / {most}"
+    return f"{number(round(sum(item.points or 0.0 for item in items), 2))} / {most}"
 
 
 def item_markdown(item: ItemResult) -> str:

@@ -30,4 +30,4 @@ def test_item(checker: Checker, item: str) -> None:
     """Every public case of the item passes."""
     result = checker.result(item)
     if result.verdict != "passed":
-        pytest.fail("\n".join(item_lines(result)), pytrace=False)
+        pytest.fail("\n".join(item_lines(result, place=checker.place(result))), pytrace=False)

@@ -7,18 +7,18 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from golden import golden_path, sample_class
 from lengths import in_short
 from places import KIT
 
+from autograder.authoring.fixtures.fault_places import places_of
+from autograder.checking.fault_lines import fault_line
 from autograder.course import results
 from autograder.course.results import UNLISTED, StudentPages
 from autograder.grading.assignment import find_assignment, find_assignments
 from autograder.grading.details import Curve, Details, Earlier, Picture, Series
-from autograder.pages.fault_lines import fault_line, known_texts
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
@@ -134,22 +134,13 @@ def test_pages_of_one_class_are_the_same_bytes_again() -> None:
     assert again == pages_of("policy_gradient")
 
 
-@pytest.mark.parametrize("text", [None, "MISTAKES = (", "MISTAKES = 3", "raise SystemExit(3)"])
-def test_unreadable_catalogue_still_leaves_pages(tmp_path: Path, text: str | None) -> None:
-    source = find_assignment(KIT, "policy_gradient").folder
-    (tmp_path / "items.toml").write_bytes((source / "items.toml").read_bytes())
-    if text is not None:
-        (tmp_path / "mistakes.py").write_text(text)
-    assert known_texts(tmp_path) == {}
-
-
-@pytest.mark.parametrize(("part", "line"), [("x.std(0, unbiased={})", None), ("[{}]", 3), ("x.mean({})", 3)])
-def test_number_of_too_many_digits_stops_no_search(part: str, line: int | None) -> None:
-    """It stopped the class: one file with `0xfff…` in a function that a known mistake was recognised in."""
-    known = {("f", "sum"): ("def f(x):\n    return x.mean()\n", "def f(x):\n    return x.sum()\n")}
-    for digits, expected in ((10, 3), (6_000, line)):
+@pytest.mark.parametrize("part", ["x.std(0, unbiased={})", "[{}]", "x.mean({})"])
+def test_number_of_too_many_digits_stops_no_class(part: str) -> None:
+    """One file with `0xfff…` in a function that a known mistake was recognised in did."""
+    known = {"f": {"sum": places_of("def f(x):\n    return x.mean()\n", "def f(x):\n    return x.sum()\n", "f")}}
+    for digits, line in ((10, 3), (6_000, None)):
         source = f"def f(x):\n    y = {part.format('0x' + 'f' * digits)}\n    return x.sum()\n"
-        assert fault_line(source, "f", ["sum"], known) == expected
+        assert fault_line(source, "f", ["sum"], known) == line
 
 
 def test_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:

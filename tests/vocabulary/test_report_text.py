@@ -123,15 +123,37 @@ def test_no_message_or_hint_moves_the_cursor_or_begins_a_line(message: str, hint
 # A whole report
 
 
-def test_report_is_notes_items_and_sums() -> None:
+def test_report_is_notes_what_is_wrong_and_sums() -> None:
     text = report_text(report(passed(), item(message="wrong", hint="")), ["the notebook\x1b[2J counts"])
-    lines = text.splitlines()
-    assert lines[0] == "Note: the notebook\\x1b[2J counts"
-    assert [line.split("  ")[0] for line in lines[1:4]] == ["PASS", "FAIL", ""]
-    assert lines[3] == "  wrong"
-    assert lines[5] == ""
-    assert lines[6:] == totals(report(passed(), item()))
-    assert report_text(report()).strip() == "total                        0 / 0"
+    note, head, message, again, *rest = text.splitlines()
+    assert note == "Note: the notebook\\x1b[2J counts"
+    assert head.startswith("FAIL  deltas-normalized")
+    assert (message, again[:9]) == ("  wrong", "  Again: ")
+    assert rest == ["", "FAIL  compute_deltas      4 / 10  deltas-normalized", "      total               4 / 10"]
+    assert report_text(report()).strip() == "total       0 / 0"
+    assert "PASS  deltas-max  " in report_text(report(passed()), each=True)
+
+
+def test_one_cause_is_told_once() -> None:
+    place = ["Line 2 of your file:", ">    2   x = 1"]
+    message = "f raised E.\nLine 2 of your file:\n  x = 1"
+    items = item(message=message), item(item="b"), item(item="c", hint="Another?"), item(item="d", function="g")
+    places = {each.item: place for each in items}
+    text = report_text(report(*items), places=places)
+    assert text.startswith(
+        f"{item_lines(items[0])[0]}\n  f raised E.\n  Line 2 of your file:\n  >    2   x = 1\n  Every"
+    )
+    assert text.count("  Line 2 of your file:") == 3
+    assert "  Hint and line: as for deltas-normalized.\n  Again: python -m autograder check --item b\n" in text
+    brief = report_text(report(*items), places=places, brief=["deltas-normalized", "b", "c", "d"]).splitlines()
+    assert [line[:4] for line in brief] == ["FAIL"] * 4 + [""] + ["FAIL"] * 2 + ["    "]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_every_line_but_tables_fits_the_terminal(width: int) -> None:
+    many = [item(item=f"one-of-many-{n}", message="a sentence that goes on " * 9) for n in range(9)]
+    lines = report_text(report(*many), width=width).splitlines()
+    assert max(map(len, lines)) <= width
 
 
 def test_items_that_one_cause_lost_share_a_line() -> None:
@@ -143,7 +165,7 @@ def test_items_that_one_cause_lost_share_a_line() -> None:
     whole = replace(report(*lost), cause=cause)
     assert report_text(whole).splitlines() == [
         *cause.splitlines(), "", "No item was reached.", "",
-        "  compute_deltas             0 / 180", "  total                      0 / 180",
+        "FAIL  compute_deltas     0 / 180", "      total              0 / 180",
     ]  # fmt: skip
     part = report_text(replace(report(item(), *lost[:2]), cause=cause))
     assert "FAIL  deltas-normalized" in part
@@ -151,15 +173,16 @@ def test_items_that_one_cause_lost_share_a_line() -> None:
     assert part.count("Again: ") == 1
 
 
-def test_points_are_summed_by_function_and_in_total() -> None:
-    items = (item(2.5), passed(3.0, function="compute_kl_penalty"), passed(1.25))
+def test_functions_to_mend_stand_last_above_the_total() -> None:
+    items = item(2.5), passed(3.0, function="compute_kl_penalty"), passed(1.25), item(0.0, "missing", function="run")
     assert totals(report(*items)) == [
-        "  compute_deltas          3.75 / 7.25",
-        "  compute_kl_penalty           3 / 3",
-        "  total                   6.75 / 10.25",
+        "PASS  compute_kl_penalty       3 / 3",
+        "TODO  run                      0 / 6",
+        "FAIL  compute_deltas     3.75 / 7.25  deltas-normalized",
+        "      total              6.75 / 16.25",
     ]
     with_hole = totals(report(passed(), not_graded(function="run_policy_gradient")))
-    assert [line.split(maxsplit=1)[1] for line in with_hole] == ["4 / 4", "not graded / 6", "not graded / 10"]
+    assert [line.split(maxsplit=2)[-1] for line in with_hole] == ["4 / 4", "? / 6  seed", "/ 10"]
 
 
 # Markdown
