@@ -92,7 +92,7 @@ def report_text(
     Items that one cause kept from being reached share a line, so that the cause stays in sight.
 
     places   item → see `item_lines`
-    each     a line for each item that passed or is not written, too
+    each     a line for each item that passed or is not written, too, in place of the lines for functions
     brief    items that failed as they did before: their headlines alone
     """
     lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
@@ -116,7 +116,7 @@ def report_text(
         lines += textwrap.wrap(sentence, width, break_on_hyphens=False)
     if lines[-1:] not in ([""], []):
         lines.append("")
-    return "\n".join([*lines, *totals(report, width)])
+    return "\n".join([*lines, *totals(report, width)[-1 if each else 0 :]])
 
 
 def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:

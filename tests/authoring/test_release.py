@@ -351,9 +351,9 @@ def test_release_refuses_to_replace_what_somebody_wrote(tmp_path: Path, name: st
 def test_zip_alone_checks_everything_and_finds_nothing_done(unpacked: Path) -> None:
     done = run_in(unpacked, "autograder", "check")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.count("is not implemented yet.") == 36
-    assert "Traceback" not in done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].split() == ["total", "0", "/", "100"]
+    *functions, total = done.stdout.splitlines()
+    assert [line[:4] for line in functions] == ["TODO"] * 6, done.stdout + done.stderr
+    assert total.split()[:4] == ["total", "0", "/", "100"]
 
 
 @pytest.mark.long
@@ -362,7 +362,7 @@ def test_zip_alone_gives_the_solution_all_points(unpacked: Path, solution: str, 
     (folder / "policy_gradient.py").write_text(solution, encoding="utf-8")
     done = run_in(folder, "autograder", "check")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].split() == ["total", "100", "/", "100"]
+    assert done.stdout.splitlines()[-1].split()[:4] == ["total", "100", "/", "100"]
     tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
     assert "36 passed" in tested.stdout
@@ -377,7 +377,7 @@ def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, so
     checked = run_in(folder, "autograder", "check")
     tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
     failed = [line.split()[1] for line in checked.stdout.splitlines() if line.startswith("FAIL")]
-    assert failed == ["deltas-normalized", "deltas-constant-group"]
+    assert failed == ["deltas-normalized", "deltas-constant-group", "compute_deltas"]
     assert "2 failed, 34 passed" in tested.stdout
     start = checked.stdout.index("FAIL  deltas-normalized")
     message = checked.stdout[start : checked.stdout.index("\n\n", start)]

@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_unchanged_fixtures_verify_and_are_left_alone(kit: Path) -> None:
     before = contents(kit)
     found = verify(toy_assignment(kit))
-    assert (found.files, found.different, found.versions) == (4, (), {})
+    assert (found.files, found.different, found.versions) == (6, (), {})
     assert contents(kit) == before
     assert not [name for name, module in sys.modules.items() if str(kit) in (getattr(module, "__file__", "") or "")]
 
@@ -111,7 +111,7 @@ def test_rounding_is_told_as_a_share_and_passes(kit: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     first, count, ramp, manifest, last = done.stdout.splitlines()
     assert first.startswith("torch was 1.2.3")
-    assert count == "2 of 4 files would be made otherwise now:"
+    assert count == "2 of 6 files would be made otherwise now:"
     assert ramp == "  hidden/ramp-values.safetensors  moved: 0.02 of what is allowed (ramp-large: ramp)"
     assert manifest == "  manifest.json"
     assert last == "That is rounding: no verdict depends on it, and grading here is as good as where they were made."
