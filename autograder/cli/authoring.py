@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from autograder.authoring.catalogue import SIGN
-from autograder.authoring.exam.selfcheck import Cost, Exam, Finding
+from autograder.authoring.exam.selfcheck import Exam, Fate
 from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import load_expanded
@@ -198,32 +198,32 @@ def selfcheck(
 
 def _described(exam: Exam, name: str) -> dict[str, Any]:
     """What `--json` says of one assignment; the keys are a promise."""
-    namings = [finding.naming for finding in exam.findings]
-    mutants = [fate for fate in exam.fates if not fate.is_equivalent]
-    coverage = exam.coverage
+    namings = [fate.naming for fate in exam.mistakes]
+    mutants = [fate for fate in exam.mutants if not fate.is_equivalent]
     return {
         "assignment": name,
         "max_points": exam.solution.max_points,
         "solution": exam.solution.points,
         "handout": exam.handout.points,
         "mistakes": {
-            "tried": len(exam.findings),
-            "caught": sum(finding.lost > 0 for finding in exam.findings),
-            "felt_elsewhere": sum(finding.spilt > 0 for finding in exam.findings),
+            "tried": len(exam.mistakes),
+            "caught": sum(fate.lost > 0 for fate in exam.mistakes),
+            "felt_elsewhere": sum(fate.spilt > 0 for fate in exam.mistakes),
             **{f"named_{how}": namings.count(how) for how in ("rightly", "wrongly", "not")},
         },
         "right_answers": {
             "tried": len(exam.right_answers),
-            "accepted": sum(answer.is_accepted for answer in exam.right_answers),
+            "accepted": [*exam.right_answers.values()].count(""),
         },
-        "clauses": coverage and {"all": coverage.clauses, "tested": coverage.tested, "not_graded": coverage.not_graded},
+        "clauses": exam.clauses and dict(zip(("all", "tested", "not_graded"), exam.clauses, strict=True)),
         "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
         "unmarked": [
             {"function": mutant.function, "line": mutant.line, "before": mutant.before, "after": mutant.after}
             for mutant in exam.unmarked
         ],
         "costs": [
-            {"mistake": cost.name, "function": cost.function, "points": cost.lost, "of": cost.of} for cost in exam.costs
+            {"mistake": fate.variant.slug, "function": fate.variant.function, "points": fate.lost, "of": fate.of}
+            for fate in exam.costs
         ],
         "notes": list(exam.notes),
         "complaints": list(exam.complaints),
@@ -242,11 +242,19 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
-    console.print(exam_table(exam.findings, assignment))
+    console.print(exam_table(exam.mistakes, assignment))
     console.print(answers_table(exam))
-    console.print(costs_table(exam.costs, assignment))
+    console.print(costs_table(exam.mistakes, assignment))
     if costs:
-        console.print(each_cost_table(exam.costs))
+        table = empty_table("What each mistake costs of its function")
+        table.add_column("mistake", overflow="fold")
+        table.add_column("function", no_wrap=True)
+        for heading in ("points", "of", "share"):
+            table.add_column(heading, justify="right")
+        for fate in exam.costs:
+            row = (fate.variant.slug, short_name(fate.variant.function), number(fate.lost), number(fate.of))
+            table.add_row(*(escape(visible(cell)) for cell in row), f"{100 * fate.share:.0f} %")
+        console.print(table)
     for note in exam.notes:
         say(note, "yellow")
     if names := not_independent(assignment):
@@ -258,34 +266,35 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")
 
 
-def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
+def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
     """How the catalogue of mistakes fared, by function."""
 
-    def counts(of: Sequence[Finding]) -> list[str]:
-        namings = [finding.naming for finding in of]
-        caught, spilt = (sum(finding.lost > 0 for finding in of), sum(finding.spilt > 0 for finding in of))
-        return [str(n) for n in (len(of), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+    def counts(fates: Sequence[Fate]) -> list[str]:
+        namings = [fate.naming for fate in fates]
+        caught, spilt = sum(fate.lost > 0 for fate in fates), sum(fate.spilt > 0 for fate in fates)
+        return [str(n) for n in (len(fates), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
 
-    findings = list(findings)
     headings = ("function", "tried", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere")
     rows = [
-        [short_name(function), *counts([finding for finding in findings if finding.known.function == function])]
+        [short_name(function), *counts([fate for fate in mistakes if fate.variant.function == function])]
         for function in assignment.functions
     ]
-    return table_of("Known mistakes", headings, rows, total=["all", *counts(findings)])
+    return table_of("Known mistakes", headings, rows, total=["all", *counts(mistakes)])
 
 
 def answers_table(exam: Exam) -> Table:
     """How right answers in other styles, changes of the solution and the clauses of the contract fared."""
-    shares = [("right answers that earn all", sum(a.is_accepted for a in exam.right_answers), len(exam.right_answers))]
+    right = [*exam.right_answers.values()].count("")
+    shares = [("right answers that earn all", right, len(exam.right_answers))]
     for family, what in FAMILIES.items():
-        lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.is_equivalent]
+        lost = [not fate.survived for fate in exam.fates if fate.variant.family == family and not fate.is_equivalent]
         shares.append((f"{what} that lose points", sum(lost), len(lost)))
-    equal = sum(fate.is_equivalent for fate in exam.fates)
+    equal = sum(fate.is_equivalent for fate in exam.mutants)
     shares.append(("equivalent changes that lose none", equal, equal))
-    if (clauses := exam.coverage) is not None:
-        shares.append(("clauses that a mistake tests", clauses.tested, clauses.clauses - clauses.not_graded))
-        shares.append(("clauses not graded, with a reason", clauses.not_graded, clauses.not_graded))
+    if exam.clauses is not None:
+        clauses, tested, not_graded = exam.clauses
+        shares.append(("clauses that a mistake tests", tested, clauses - not_graded))
+        shares.append(("clauses not graded, with a reason", not_graded, not_graded))
     rows = [(what, str(tried), str(good), str(tried - good)) for what, good, tried in shares]
     headings = ("", "tried", "as it should be", "not")
     table = table_of("Right answers, changes of the solution, clauses", headings, rows)
@@ -294,32 +303,17 @@ def answers_table(exam: Exam) -> Table:
     return table
 
 
-def costs_table(costs: Sequence[Cost], assignment: Assignment) -> Table:
+def costs_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
     """How many mistakes cost which share of their function."""
 
-    def quarters(of: Sequence[Cost]) -> list[str]:
-        up_to = [sum(cost.share <= bound + 1e-9 for cost in of) for bound in (0.25, 0.5, 0.75, 1.0)]
-        return [str(len(of)), *(str(more - less) for more, less in zip(up_to, [0, *up_to], strict=False))]
+    def quarters(fates: Sequence[Fate]) -> list[str]:
+        up_to = [sum(fate.share <= bound + 1e-9 for fate in fates) for bound in (0.25, 0.5, 0.75, 1.0)]
+        return [str(len(fates)), *(str(more - less) for more, less in zip(up_to, [0, *up_to], strict=False))]
 
     headings = ("function", "tried", "up to 1/4", "up to 1/2", "up to 3/4", "more")
     rows = [
-        [short_name(function), *quarters([cost for cost in costs if cost.function == function])]
+        [short_name(function), *quarters([fate for fate in mistakes if fate.variant.function == function])]
         for function in assignment.functions
     ]
-    total = ["all", *quarters(costs)]
+    total = ["all", *quarters(mistakes)]
     return table_of("What a mistake costs: the share of its function", headings, rows, total=total)
-
-
-def each_cost_table(costs: Sequence[Cost]) -> Table:
-    """Every mistake with what it costs, the highest share first; of a change made in several places, the costliest."""
-    table = empty_table("What each mistake costs of its function, at most")
-    table.add_column("mistake", overflow="fold")
-    table.add_column("function", no_wrap=True)
-    for heading in ("points", "of", "share"):
-        table.add_column(heading, justify="right")
-    most = {(cost.name, cost.function): cost for cost in sorted(costs, key=lambda cost: cost.share)}
-    for cost in sorted(most.values(), key=lambda cost: -cost.share):
-        share = f"{100 * cost.share:.0f} %"
-        name, function = escape(visible(cost.name)), escape(short_name(cost.function))
-        table.add_row(name, function, number(cost.lost), number(cost.of), share)
-    return table

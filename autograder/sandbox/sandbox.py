@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 
 KEPT = (2 * 2**20, 64 * 2**20)  # bytes of headers and of tensors that the answers of one submission may have in all
 TOO_MUCH = Outcome("crashed", detail="its answers were together larger than a submission's may be")
+NOT_NEEDED = Outcome("not_run", detail="an earlier case was enough")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item hung, crashed or ran out of memory")
 
 
@@ -82,8 +83,15 @@ class Sandbox:
             self._server.close()
             self._server = None
 
-    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
-        """Return the outcome of each request, in order.
+    def run(
+        self,
+        program: Program,
+        requests: Sequence[Request],
+        *,
+        load_timeout: float,
+        enough: Callable[[Request, Outcome], bool] = lambda request, outcome: False,
+    ) -> list[Outcome]:
+        """Return the outcome of each request, in order; once an outcome is `enough`, the rest is `not_run`.
 
         After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker, those of the
         same function after all others: they may be lost as well, and should cost no others their time. One that ran
@@ -110,7 +118,7 @@ class Sandbox:
                     worker.await_ready()
                     loaded = worker.load(program, loading)
                     if loaded is None:
-                        self._run_until_lost(worker, asked, outcomes, lost)
+                        self._run_until_lost(worker, asked, outcomes, lost, enough)
                         slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()
                     elif time.perf_counter() < program.until:
                         lost[asked[done].item] = replace(loaded, seconds=0.0)
@@ -118,7 +126,12 @@ class Sandbox:
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda pair: pair[0])]
 
     def _run_until_lost(
-        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: dict[str, Outcome]
+        self,
+        worker: Worker,
+        requests: Sequence[Request],
+        outcomes: list[Outcome],
+        lost: dict[str, Outcome],
+        enough: Callable[[Request, Outcome], bool],
     ) -> None:
         """Add the outcomes of these calls up to one that loses the worker, or up to a public one after hidden ones."""
         kept = [sum(outcome.size[k] for outcome in outcomes) for k in range(len(KEPT))]
@@ -141,6 +154,9 @@ class Sandbox:
                 outcomes.append(answer)
                 if _lost(answer):
                     lost[request.item] = NOT_AGAIN
+                if enough(request, answer):
+                    lost |= dict.fromkeys((request.item for request in requests), NOT_NEEDED)
+                    return
                 if _lost(answer) or answer.status == "out_of_memory" or answer.detail == OUT_OF_TIME.detail:
                     return
 

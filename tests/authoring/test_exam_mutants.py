@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -14,21 +15,21 @@ from places import KIT
 from autograder.authoring.declarations import error
 from autograder.authoring.exam.habits import HABITS
 from autograder.authoring.exam.mutants import (
-    Mutant,
+    Variant,
     changed_lines,
     mutants_of,
     mutated,
 )
 from autograder.authoring.exam.selfcheck import (
     ROUNDED,
+    UNGRADED,
     Fate,
     differ_in_error_texts_alone,
     excused,
-    functions_whose_errors_are_read,
 )
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignment import Assignment, find_assignment
-from autograder.grading.fixtures import Case
+from autograder.grading.fixtures import Case, Expectation
 
 
 def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
@@ -42,7 +43,7 @@ def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
 
 
 @functools.cache
-def generated(name: str) -> list[Mutant]:
+def generated(name: str) -> list[Variant]:
     """The generated changes of that assignment's solution, made once: it takes half a second of the longer ones."""
     assignment = find_assignment(KIT, name)
     return mutants_of(solution_source(assignment), assignment.functions, operators=False)
@@ -155,12 +156,30 @@ def test_error_text_is_told_from_error_type(other: str, alone: bool) -> None:
     assert differ_in_error_texts_alone(SHORT, changed) is alone
 
 
-def test_errors_are_read_if_a_case_asks_for_words() -> None:
-    def case(function: str, *mentions: str) -> Case:
-        expected = (error("refused", function, "ValueError", *mentions),)
-        return Case("c", "i", function, "", "hidden", "call", {}, {}, expected, {})
+REFUSED, WORDLESS = error("refused", "f", "ValueError", "n"), error("refused", "f", "ValueError")
+WHOLE = Expectation("value", "result", "f", dtype="int64")
+ROUNDING = Variant("habit", "cast", "f", "def f(x): return 1", after="x = np.asarray(x, dtype=np.float32)")
+RAISING = Variant("operator", "", "f", SHORT.replace("'too", "'XX"), after="raise ValueError('XX')")
 
-    assert functions_whose_errors_are_read([case("f"), case("g", "n"), case("h")]) == {"g"}
+
+@pytest.mark.parametrize(
+    ("mutant", "expected", "reason"),
+    [
+        (ROUNDING, WORDLESS, ROUNDED),
+        (ROUNDING, WHOLE, ""),
+        (replace(ROUNDING, after="x = x.half()"), WORDLESS, ""),
+        (replace(ROUNDING, slug="in-place"), WORDLESS, ""),
+        (RAISING, WORDLESS, UNGRADED),
+        (RAISING, REFUSED, ""),
+        (replace(RAISING, reason="its own"), REFUSED, "its own"),
+    ],
+)
+def test_change_is_excused_where_nothing_is_asked(mutant: Variant, expected: Expectation, reason: str) -> None:
+    cases = [
+        Case("c", "i", function, "", "hidden", "call", {}, {}, (what,), {})
+        for function, what in (("f", expected), ("g", REFUSED), ("g", WHOLE))
+    ]
+    assert excused(mutant, SHORT, cases).reason == reason
 
 
 # Parameters
@@ -380,19 +399,3 @@ def test_no_grad_becomes_detach_or_nothing() -> None:
 
 def test_model_is_called_twice() -> None:
     assert "new = score(model, ids) ⏎ return new - old.detach()" in afters("habit:second-pass", MODEL)
-
-
-@pytest.mark.parametrize(
-    ("slug", "after", "whole_numbers", "reason"),
-    [
-        ("cast", "x = np.asarray(x, dtype=np.float32)", (), ROUNDED),
-        ("cast", "x = np.asarray(x, dtype=np.float32)", ("f",), ""),
-        ("cast", "x = x.half()", (), ""),
-        ("in-place", "np.add(x, 1, out=np.asarray(x))", (), ""),
-    ],
-)
-def test_rounded_array_is_excused_unless_whole_numbers_are_answered(
-    slug: str, after: str, whole_numbers: tuple[str, ...], reason: str
-) -> None:
-    mutant = Mutant("habit", slug, "f", "def f(x): return 1", "return x", after)
-    assert excused(mutant, "def f(x): return 2", ("f",), whole_numbers).reason == reason

@@ -16,26 +16,22 @@ comes back is judged in every case.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.authoring.faults import likely
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import FixtureError
 
 CONTRACT = "contract.toml"
 README = "README.md"
 COSTLY = "costly"
-ROW = re.compile(r"returns\b|\w+ (float|int|bool|str|Tensor|list|Callable)\d*\b")  # of shapes, in a docstring
-NUMBERED = re.compile(r"(?:\d+\.|-)\s+")
-TABLE_ROW = re.compile(r"[`*]*\w+(?:, *\w+)*[`*]*:? {2,}\S")
-SENTENCE_END = re.compile(r"(?<![.\d])\.(?=\s|$)|:(?=\s|$)")
-HEADING = re.compile(r"(?:Args|Arguments|Parameters|Returns|Yields|Raises|Notes?|Examples?):")
-FIELD = re.compile(r":(?:param|type|returns?|rtype|raises)\b[^:]*:")
+ROW = re.compile(r" *(?:returns\b|\w+ +(?:float|int|bool|str|Tensor|list|Callable)\d*\b)")  # of shapes, in a docstring
+HEADING = re.compile(r"^ *(?:(?:Args|Arguments|Parameters|Returns|Raises|Notes?|Examples?):?|-{3,}) *$", re.MULTILINE)
 SHOWN = 60  # characters of a sentence, where it says which clause is meant
 
 
@@ -123,7 +119,8 @@ def clauses_in(
     rows = text.splitlines()
     every = [item for items in of_function.values() for item in items]
     for name, table in data.items():
-        start = _head(rows, name)
+        heads = (f"[{name}]", f'["{name}"]')
+        start = next((number for number, row in enumerate(rows, 1) if row.strip() in heads), 1)
         if not isinstance(table, dict):
             yield start, f"{name!r} is no table of sentences"
             continue
@@ -139,12 +136,6 @@ def clauses_in(
             else:
                 listed = "" if name == COSTLY else "a list of items and mistakes, or "
                 yield line, f"{sentence[:SHOWN]!r} of [{name}] should have {listed}the reason, but has {value!r}"
-
-
-def _head(rows: Sequence[str], name: str) -> int:
-    """The line at which the table of that name begins; 1 where none does."""
-    heads = (f"[{name}]", f'["{name}"]')
-    return next((number for number, row in enumerate(rows, 1) if row.strip() in heads), 1)
 
 
 def _line_of(rows: Sequence[str], start: int, key: str) -> int:
@@ -165,41 +156,56 @@ def docstrings(solution: str, functions: Sequence[str]) -> dict[str, str]:
 
 
 def unquoted(contract: Contract, texts: Mapping[str, str], readme: str) -> list[str]:
-    """A complaint for each sentence in no clause, and for each clause whose sentence stands nowhere.
+    """A complaint for whatever of a docstring stands in no clause, and for each clause whose sentence stands nowhere.
 
     `texts` are the docstrings by function, "" the module's; the module's own sentences need no clause.
     """
-    found = []
+    complaints = []
     for function, text in texts.items():
-        quotes = [collapsed(clause.sentence) for clause in contract.clauses if clause.function == function]
-        for sentence in sentences(text) if function else ():
-            if not ROW.match(sentence) and not any(
-                _stands_in(sentence, quote) or _stands_in(quote.rstrip(".:;"), sentence) for quote in quotes
-            ):
-                found.append(f"{contract.path.parent.name}/{CONTRACT}: no clause of {function} quotes: {sentence!r}.")
+        quotes = {
+            collapsed(clause.sentence).rstrip(".:;") for clause in contract.clauses if clause.function == function
+        }
+        rest = collapsed(HEADING.sub("", _without_rows(text))) if function else ""
+        for quote in sorted(quotes, key=len, reverse=True):  # a longer one may hold a shorter
+            rest = re.sub(_whole(quote), "\0", rest)
+        pieces = [piece.strip(" .:;,-0123456789") for piece in rest.split("\0")]
+        where = f"{contract.path.parent.name}/{CONTRACT}: no clause of {function} quotes"
+        complaints += [f"{where}: {piece!r}." for piece in pieces if " " in piece]  # a word alone joins two sentences
     for clause in contract.clauses:
-        own = [texts.get(clause.function, ""), texts.get("", "")] if clause.function else texts.values()
-        if not any(_stands_in(collapsed(clause.sentence), collapsed(text)) for text in (*own, readme)):
+        several = [texts.get(clause.function, ""), texts.get("", "")] if clause.function else texts.values()
+        quote = _whole(collapsed(clause.sentence))
+        if not any(re.search(quote, collapsed(text)) for text in (*several, readme)):
             docstring = f"the docstring of {clause.function or 'any function'}"
-            found.append(f"{contract.place(clause)} stands neither in {docstring} nor in {README}.")
-    return found
+            complaints.append(f"{contract.place(clause)} stands neither in {docstring} nor in {README}.")
+    return complaints
 
 
-def _stands_in(part: str, whole: str) -> bool:
-    """Whether the one text stands in the other, and no word of the other is cut by it."""
-    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", whole) is not None
+def collapsed(text: str) -> str:
+    """The text with each run of white space as one blank."""
+    return " ".join(text.split())
 
+
+def _whole(quote: str) -> str:
+    """A pattern of the quote which cuts no word."""
+    return rf"(?<!\w){re.escape(quote)}(?!\w)"
+
+
+def _without_rows(docstring: str) -> str:
+    """The docstring without rows of shapes and the lines that are indented below them."""
+    kept, margin = [], -1
+    for line in docstring.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if ROW.match(line):
+            margin = indent
+        elif not (0 <= margin < indent and line.strip()):
+            kept.append(line)
+            margin = -1
+    return "\n".join(kept)
+
+
+# What clauses lack, and whether their mistakes are caught
 
 Name = tuple[str, str]  # of a mistake or a generated change, and its function
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How many clauses there are, how many of them a mistake tests, and how many are not graded, with the reason."""
-
-    clauses: int
-    tested: int
-    not_graded: int
 
 
 def clause_complaints(
@@ -210,137 +216,46 @@ def clause_complaints(
     Drafts of clauses are none of it where their function is `unfinished`.
     """
     known = set(names)
-    held = [clause for clause in contract.clauses if not (clause.is_open and clause.function in unfinished)]
-    found = [(clause, what) for clause in held for what in _lacks(clause, assignment, known)]
-    return [f"{contract.place(clause)} {what}." for clause, what in found]
+    complaints = []
+    for clause in contract.clauses:
+        if clause.is_open and clause.function in unfinished:
+            continue
+        if clause.function and clause.function not in assignment.functions:
+            lacks = [f"is about {clause.function}, which is no graded function"]
+        elif clause.is_open:
+            lacks = ["has neither mistakes nor a reason why it is not graded"]
+        else:
+            there = {name for name, function in known if function == clause.function or not clause.function}
+            lacks = [
+                f"names the unknown mistake {name!r}; {likely(name, sorted(_of_family(name, there)))}"
+                for name in clause.mistakes
+                if name not in there
+            ]
+        complaints += [f"{contract.place(clause)} {lack}." for lack in lacks]
+    return complaints
 
 
-def coverage(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> tuple[Coverage, list[str]]:
-    """The figures, and a complaint for each clause none of whose mistakes loses points on its items.
+def _of_family(name: str, names: Iterable[str]) -> list[str]:
+    """Those that are slugs, `habit:…` or `parameter:…`, as the name is."""
+    family = name.partition(":")[1] and name.partition(":")[0]
+    return [other for other in names if (other.partition(":")[1] and other.partition(":")[0]) == family]
+
+
+def untested(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> list[str]:
+    """A complaint for each clause none of whose mistakes loses points on its items.
 
     `lost_on` says of each mistake that was graded, and of each place of a generated change, what it lost by item.
     """
-    graded = [clause for clause in contract.clauses if not clause.not_graded and not clause.is_open]
-    uncaught = [clause for clause in graded if not _is_caught(clause, lost_on)]
-    silent = sum(bool(clause.not_graded) for clause in contract.clauses)
-    counts = Coverage(len(contract.clauses), len(graded) - len(uncaught), silent)
-    told = [
-        f"{contract.place(clause)} is not tested: none of its mistakes ({', '.join(clause.mistakes)}) loses points on "
-        f"{', '.join(clause.items)}."
-        for clause in uncaught
-    ]
-    return counts, told
-
-
-def _lacks(clause: Clause, assignment: Assignment, known: set[Name]) -> list[str]:
-    if clause.function and clause.function not in assignment.functions:
-        return [f"is about {clause.function}, which is no graded function"]
-    if clause.is_open:
-        return ["has neither mistakes nor a reason why it is not graded"]
-    own = {name for name, function in known if function == clause.function or not clause.function}
-    return [f"names the unknown mistake {name!r}{_known_of(name, own)}" for name in clause.mistakes if name not in own]
-
-
-def _known_of(name: str, own: Collection[str]) -> str:
-    """Which there are of its family: slugs, `habit:…` or `parameter:…`."""
-    family = name.partition(":")[0] if ":" in name else ""
-    several = sorted(one for one in own if one.partition(":")[0] == family or (not family and ":" not in one))
-    close = difflib.get_close_matches(name, several, n=1)
-    return f": {close[0]!r} is there" if close else f", and not one of {', '.join(several)}" if several else ""
-
-
-def _is_caught(clause: Clause, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> bool:
-    for (name, function), lost in lost_on.items():
-        own = name in clause.mistakes and clause.function in ("", function)
-        if own and any(items.get(item) for items in lost for item in clause.items):
-            return True
-    return False
-
-
-# Cutting docstrings into sentences
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a docstring, white space collapsed.
-
-    In running text and in lists a sentence ends at a full stop, a colon or the end of its paragraph; a row of a table
-    (indented, or with a gap between columns) is one sentence, with the lines that are indented below it. Text may
-    follow a table at once.
-    """
-    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n"))]
-    return [sentence for block in blocks for part in _tables_apart(block) for sentence in _of_block(part)]
-
-
-def _tables_apart(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The block, cut where a table and running text follow each other without a line between."""
-    part: list[str] = []
-    for line in lines:
-        is_start = not line.startswith(" ") and part
-        if is_start and bool(TABLE_ROW.match(line)) != bool(TABLE_ROW.match(part[0])):
-            yield part
-            part = []
-        part.append(line)
-    yield part
-
-
-def _of_block(lines: Sequence[str]) -> Iterator[str]:
-    if not lines or not any(line.strip() for line in lines):
-        return
-    if below := _below_heading(lines):
-        margin = min(len(line) - len(line.lstrip()) for line in below if line.strip())
-        yield from (collapsed(row) for row in _rows(below, margin))
-        return
-    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    if margin == 0 and NUMBERED.match(lines[0]):
-        for entry in _paragraphs(lines, NUMBERED):
-            yield from _cut(NUMBERED.sub("", entry, count=1))
-    elif margin > 0 or _has_columns(lines):
-        yield from (collapsed(row) for row in _rows(lines, margin))
-    else:
-        yield from _cut(" ".join(lines))
-
-
-def _below_heading(lines: Sequence[str]) -> Sequence[str]:
-    """The rows below `Args:` or below `Parameters` that is underlined, or that begin with `:param`; else nothing."""
-    if HEADING.fullmatch(lines[0]) and len(lines) > 1 and all(line.startswith((" ", "\t")) for line in lines[1:]):
-        return lines[1:]
-    if len(lines) > 2 and re.fullmatch(r"\w[\w ]*", lines[0]) and re.fullmatch(r"-{3,}", lines[1].strip()):
-        return lines[2:]
-    return lines if FIELD.match(lines[0]) else []
-
-
-def _has_columns(lines: Sequence[str]) -> bool:
-    """Whether the lines that begin a row have a gap of two blanks or more."""
-    starts = [line for line in lines if not line.startswith(" ")]
-    return all(re.search(r"\S {2,}\S", line) for line in starts)
-
-
-def _paragraphs(lines: Sequence[str], start: re.Pattern[str]) -> list[str]:
-    entries: list[str] = []
-    for line in lines:
-        if start.match(line) or not entries:
-            entries.append(line)
-        else:
-            entries[-1] += f" {line}"
-    return entries
-
-
-def _rows(lines: Sequence[str], margin: int) -> list[str]:
-    rows: list[str] = []
-    for line in lines:
-        if len(line) - len(line.lstrip()) > margin and rows:
-            rows[-1] += f" {line}"
-        else:
-            rows.append(line)
-    return rows
-
-
-def _cut(paragraph: str) -> Iterator[str]:
-    for piece in SENTENCE_END.split(paragraph):
-        if re.search(r"\w", piece):
-            yield collapsed(piece)
-
-
-def collapsed(text: str) -> str:
-    """The text with each run of white space as one blank."""
-    return " ".join(text.split())
+    complaints = []
+    for clause in (clause for clause in contract.clauses if clause.mistakes):
+        lost = {
+            item
+            for (name, function), several in lost_on.items()
+            if name in clause.mistakes and clause.function in ("", function)
+            for items in several
+            for item in items
+        }
+        if not lost & {*clause.items}:
+            none = f"none of its mistakes ({', '.join(clause.mistakes)}) loses points on {', '.join(clause.items)}"
+            complaints.append(f"{contract.place(clause)} is not tested: {none}.")
+    return complaints

@@ -7,6 +7,9 @@ Collect variants of the solution, grade each, judge what became of it, report:
 - each mutant (a parameter ignored, a habit, one of mutmut's operators) loses points, or its line is marked;
 - each sentence of the contract has a mistake that violates it and an item that catches it;
 - no mistake costs more than half of its function, but where the contract gives the reason.
+
+A mistake is graded on all items of its function, for its name rests on all. A mutant is done with once a case fails,
+unless a clause names it; two that are the same function are graded once. Results are kept by content.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
+
+import numpy as np
 
 from autograder.authoring.cache import ResultCache, digest, engine_digest, used_text
 from autograder.authoring.catalogue import marks
@@ -31,27 +36,28 @@ from autograder.authoring.exam.contract import (
     COSTLY,
     README,
     Contract,
-    Coverage,
     Name,
     clause_complaints,
-    coverage,
     docstrings,
     read_contract,
     unquoted,
+    untested,
 )
 from autograder.authoring.exam.habits import names_in
-from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.exam.mutants import Variant, can_mutate, mutants_of
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
 from autograder.authoring.handout.release import handout_files, not_independent
 from autograder.checking.handout import COPIES
 from autograder.grading.assignment import Assignment, Item, load_assignment
+from autograder.grading.compare import compare
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures
 from autograder.grading.grader import Grader
+from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, ReleaseError
+from autograder.vocabulary.errors import GraderFault, ReleaseError, SandboxError
 from autograder.vocabulary.files import RECORD, is_ignored
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
@@ -60,109 +66,46 @@ ROUNDED = "float32 keeps seven digits of what comes in, and what comes out is he
 UNGRADED = "it is the text of an exception, of which no case grades a word"
 DECLARED = "call"  # the probe of declared cases, of which an exception is always the function's own
 REMEDY = "Let it be called with what nothing refuses where nothing is checked"
+NOT_HELD = "The exam could not be held"
 HALF = 0.5  # of a function's points: what a mistake may cost
+FELT_EVERY = 8  # of a function's mistakes: graded on what uses the function too, which stand-ins keep apart for all
 TODO = re.compile(r"# TODO: (.*)")
-
-Progress = Callable[[int, int], None]
-Variant = TypeVar("Variant")
 DEFINITION = ast.FunctionDef | ast.ClassDef
 
-
-@dataclass(frozen=True)
-class Known:
-    """A mistake of the catalogue."""
-
-    slug: str
-    function: str
-    source: str
+Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a variant lost by item, and every name that its report gave."""
+class Result(NamedTuple):
+    """What a variant lost by item, and every name that its report gave.
+
+    Of a variant that is done with once a case fails, that case's share of its item alone.
+    """
 
     lost_on: Mapping[str, float]
     named: frozenset[str] = frozenset()
 
-    @classmethod
-    def of(cls, report: Report) -> Result:
-        """Read it from a report."""
-        lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
-        named = frozenset(slug for item in report.items for slug in item.mistakes)
-        return cls({item: points for item, points in lost.items() if points}, named)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What became of one mistake.
-
-    lost      points lost on its own function
-    spilt     points lost on other functions
-    named     every name that the report gave
-    lost_on   item → points lost on it
-    """
-
-    known: Known
-    lost: float
-    spilt: float
-    named: frozenset[str]
-    lost_on: Mapping[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, known: Known, result: Result, assignment: Assignment) -> Finding:
-        """Tell the points of its own function from those of others."""
-        own = {item.id for item in assignment.items if item.function == known.function}
-        lost = sum(points for item, points in result.lost_on.items() if item in own)
-        spilt = sum(result.lost_on.values()) - lost
-        return cls(known, round(lost, 2), round(spilt, 2), result.named, result.lost_on)
-
-    @property
-    def naming(self) -> str:
-        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
-        if not self.named:
-            return "not"
-        return "rightly" if self.known.slug in self.named else "wrongly"
-
-    @property
-    def complaints(self) -> list[str]:
-        """What should not be: that it costs nothing, or costs elsewhere, or is called something else."""
-        slug = self.known.slug
-        wrong = {
-            f"{slug} is not caught.": self.lost == 0,
-            f"{slug} loses {self.spilt:g} points on other functions than {self.known.function}.": self.spilt,
-            f"{slug} is called {', '.join(sorted(self.named))}.": self.naming == "wrongly",
-        }
-        return [sentence for sentence, holds in wrong.items() if holds]
-
-
-@dataclass(frozen=True)
-class RightAnswer:
-    """A right answer in another style, from the assignment's `right_answers/`, and what it was given."""
-
-    name: str
-    report: Report
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether it earned all, and was told nothing."""
-        silent = not any(item.hint or item.mistakes for item in self.report.items)
-        return silent and self.report.points == self.report.max_points
-
-    @property
-    def complaints(self) -> list[str]:
-        """What it lost first, where it was not accepted."""
-        if self.is_accepted:
-            return []
-        first = next(item for item in self.report.items if item.verdict != "passed" or item.hint or item.mistakes)
-        return [f"{self.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
-
 
 @dataclass(frozen=True)
 class Fate:
-    """A mutant, and what it lost of its function: item → points; of public cases only, where it is an operator's."""
+    """What became of a variant.
 
-    mutant: Mutant
+    lost     points lost on its own function, of so many; spilt: on other functions
+    """
+
+    variant: Variant
     lost_on: Mapping[str, float] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+    lost: float = 0.0
+    spilt: float = 0.0
+    of: float = 0.0
+
+    @classmethod
+    def judged(cls, variant: Variant, result: Result, assignment: Assignment) -> Fate:
+        """Tell the points of its own function from those of others."""
+        own = {item.id: item.points for item in assignment.items if item.function == variant.function}
+        lost = sum(points for item, points in result.lost_on.items() if item in own)
+        spilt = sum(result.lost_on.values()) - lost
+        return cls(variant, *result, round(lost, 2), round(spilt, 2), sum(own.values()))
 
     @property
     def survived(self) -> bool:
@@ -172,65 +115,77 @@ class Fate:
     @property
     def is_equivalent(self) -> bool:
         """Whether it loses nothing, and something says why."""
-        return self.survived and bool(self.mutant.reason)
+        return self.survived and bool(self.variant.reason)
 
     @property
     def is_open(self) -> bool:
         """Whether it loses nothing and nobody has said why."""
-        return self.survived and not self.mutant.reason
+        return self.survived and not self.variant.reason
 
     @property
-    def complaints(self) -> list[str]:
-        """That it loses nothing, at a line that is not marked."""
-        mutant = self.mutant
-        where = f"line {mutant.line}, {mutant.function}{f' ({mutant.name})' if mutant.slug else ''}"
-        told = f"This change of the solution loses nothing. {where}: {mutant.before} → {mutant.after}"
-        return [told] if self.is_open else []
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one mistake, by its slug, or one generated change, `habit:…` or `parameter:…`, costs of its function."""
-
-    name: str
-    function: str
-    lost: float
-    of: float
+    def naming(self) -> str:
+        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
+        if not self.named:
+            return "not"
+        return "rightly" if self.variant.slug in self.named else "wrongly"
 
     @property
     def share(self) -> float:
-        """The share of the function's points."""
-        return self.lost / self.of
+        """The share of its function's points that it costs."""
+        return self.lost / self.of if self.of else 0.0
 
     @property
-    def is_costly(self) -> bool:
-        """Whether it is more than half."""
-        return self.share > HALF + 1e-9
+    def complaints(self) -> list[str]:
+        """What should not be. A mutant need but lose; a mistake nowhere else, and under no other name."""
+        variant, slug = self.variant, self.variant.slug
+        if variant.family != "mistake":
+            where = f"line {variant.line}, {variant.function}{f' ({variant.name})' if slug else ''}"
+            change = f"{variant.before} → {variant.after}"
+            return [f"This change of the solution loses nothing. {where}: {change}"] if self.is_open else []
+        wrong = {
+            f"{slug} is not caught.": self.lost == 0,
+            f"{slug} loses {self.spilt:g} points on other functions than {variant.function}.": self.spilt,
+            f"{slug} is called {', '.join(sorted(self.named))}.": self.naming == "wrongly",
+        }
+        return [sentence for sentence, holds in wrong.items() if holds]
 
 
 @dataclass(frozen=True)
 class Exam:
     """All that was found; `complaints` is empty where the kit may be released.
 
-    fates           of the mutants
-    has_operators   whether mutmut's are among them: it may not be installed
-    coverage        of the contract; None where the assignment has none, or only a sample was tried
-    costs           the highest share of a function first
+    right_answers   name → what is to be said of it; "" where it earned all, and was told nothing
+    has_operators   whether mutmut's mutants are among the fates: it may not be installed
+    clauses         of the contract: all, tested by a mistake, not graded; None where the assignment has no contract,
+                    or only a sample was tried
     notes           what is missing without making a grade wrong
     unmarked        changes that lose nothing, at lines that are not marked, where a complaint says so
     """
 
     solution: Report
     handout: Report
-    findings: tuple[Finding, ...]
+    fates: tuple[Fate, ...]
     complaints: tuple[str, ...]
-    right_answers: tuple[RightAnswer, ...] = ()
-    fates: tuple[Fate, ...] = ()
+    right_answers: Mapping[str, str] = field(default_factory=dict)
     has_operators: bool = True
-    coverage: Coverage | None = None
-    costs: tuple[Cost, ...] = ()
+    clauses: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
-    unmarked: tuple[Mutant, ...] = ()
+    unmarked: tuple[Variant, ...] = ()
+
+    @property
+    def mistakes(self) -> list[Fate]:
+        """What became of the catalogue."""
+        return [fate for fate in self.fates if fate.variant.family == "mistake"]
+
+    @property
+    def mutants(self) -> list[Fate]:
+        """What became of the mutants."""
+        return [fate for fate in self.fates if fate.variant.family != "mistake"]
+
+    @property
+    def costs(self) -> list[Fate]:
+        """The mistakes, the highest share of a function first."""
+        return sorted(self.mistakes, key=lambda fate: -fate.share)
 
 
 def selfcheck(
@@ -254,84 +209,113 @@ def selfcheck(
     solution, contract = solution_source(assignment), read_contract(assignment)
     catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions)
     edited = edited_functions(assignment) if every > 1 else set()
-    mistakes = _sample(catalogue, every, lambda known: known.function, edited)
-    changes = _sample(mutants, every, lambda mutant: (mutant.function, mutant.family), edited)
-    if function:
-        mistakes = [known for known in mistakes if known.function == function]
-        changes = [mutant for mutant in changes if mutant.function == function]
+    variants = [
+        *_sample(catalogue, every, lambda mistake: mistake.function, edited),
+        *_sample(mutants, every, lambda mutant: (mutant.function, mutant.family), edited),
+    ]
+    variants = [variant for variant in variants if function in ("", variant.function)]
     is_whole = every == 1 and not function
+    answers = right_answer_paths(assignment)[::every]
 
     # Run
     grader = Grader.of(assignment, fixtures, counterexamples=False)
-    answers, refusals = right_answer_paths(assignment)[::every], _refusals(solution, fixtures.cases)
+    refusals = _refusals(solution, fixtures.cases)
     texts = [solution, assignment.untouched_source(), *(path.read_text(encoding="utf-8") for path in answers)]
     texts += [unchecked(solution)] if refusals else []
-    run = _Run(grader, solution, Results(cache, assignment, fixtures, solution))
-    (own, handout, *others), results = run.graded(texts, [*mistakes, *changes], jobs, progress)
+    named = {(name, clause.function) for clause in (contract.clauses if contract else ()) for name in clause.mistakes}
+    run = _Run(grader, solution, named, Results(cache, assignment, fixtures, solution))
+    (own, handout, *others), results = run.graded(texts, variants, jobs, progress)
 
     # Judge
-    findings = [Finding.of(known, result, assignment) for known, result in zip(mistakes, results, strict=False)]
-    read = functions_whose_errors_are_read(fixtures.cases)
-    whole_numbers = {case.function for case in fixtures.cases for one in case.expected if one.dtype.startswith("int")}
     fates = [
-        Fate(excused(mutant, solution, read, whole_numbers) if not result.lost_on else mutant, result.lost_on)
-        for mutant, result in zip(changes, results[len(mistakes) :], strict=True)
+        Fate.judged(variant if result.lost_on else excused(variant, solution, fixtures.cases), result, assignment)
+        for variant, result in zip(variants, results, strict=True)
     ]
-    right_answers = [RightAnswer(path.stem, report) for path, report in zip(answers, others, strict=False)]
+    right_answers = {path.stem: _about_answer(path.stem, answer) for path, answer in zip(answers, others, strict=False)}
     accidents = [told for report in others[len(answers) :] for told in _accidents(report, refusals)]
-    shares = costs(assignment, findings, fates)
-    is_covered = contract is not None and is_whole
-    counts, untested = coverage(contract, _losses(findings, fates)) if contract and is_covered else (None, [])
+    lost_on: dict[Name, list[Mapping[str, float]]] = {}
+    for fate in fates:
+        lost_on.setdefault((fate.variant.name, fate.variant.function), []).append(fate.lost_on)
+    not_tested = untested(contract, lost_on) if contract and is_whole else []
+    clauses = None
+    if contract and is_whole:
+        graded = sum(bool(clause.mistakes) for clause in contract.clauses)
+        silent = sum(bool(clause.not_graded) for clause in contract.clauses)
+        clauses = len(contract.clauses), graded - len(not_tested), silent
 
     # Report
     drafts = not_independent(assignment)  # whose cases and clauses are still to be added to
-    failed = [item for item in own.items if item.verdict != "passed"]
-    names = {(known.slug, known.function) for known in catalogue} | {(one.name, one.function) for one in mutants}
+    names = {(variant.name, variant.function) for variant in (*catalogue, *mutants)}
+    survived = [fate for fate in fates if fate.is_open and fate.variant.family != "mistake"]
     pending = [  # says nothing against the assignment yet: generated changes without a contract, drafts
-        fate for fate in fates if fate.mutant.function in drafts or (fate.is_open and fate.mutant.slug and not contract)
+        fate
+        for fate in fates
+        if fate.variant.function in drafts or (fate in survived and fate.variant.slug and not contract)
+    ]
+    failed = [item for item in own.items if item.verdict != "passed"]
+    started = [item.item for item in handout.items if item.verdict != "missing"]
+    unnamed = [
+        fate.variant.slug for fate in fates if fate.lost and fate.naming == "not" and fate.variant.family == "mistake"
     ]
     complaints = [
         *(f"The solution fails {item.item}: {item.message.splitlines()[0]}" for item in failed),
-        *_about_handout(assignment, handout),
-        *(told for finding in findings for told in finding.complaints),
-        *(told for answer in right_answers for told in answer.complaints),
-        *(told for fate in fates if fate not in pending for told in fate.complaints),
+        *([f"The untouched handout is not told that it is unfinished in {', '.join(started)}."] if started else []),
+        *stale_handout(assignment),
+        *(
+            told
+            for fate in fates
+            if fate not in pending or fate.variant.family == "mistake"
+            for told in fate.complaints
+        ),
+        *filter(None, right_answers.values()),
         *(_quotes(contract, assignment, solution) if contract else ()),
         *(clause_complaints(contract, assignment, names, drafts) if contract else ()),
-        *untested,
+        *not_tested,
         *(told for told, is_item in accidents if is_item),
         *(_idle_marks(solution, fates) if is_whole and can_mutate() else ()),
-        *cost_complaints(shares, contract, all_tried=is_whole),
+        *cost_complaints(fates, contract, all_tried=is_whole),
     ]
+    unfinished = [clause for clause in (contract.drafts if contract else ()) if clause.function in drafts]
+    lost = sum(bool(fate.variant.slug) for fate in survived)
+    costly = sum(fate.share > HALF + 1e-9 for fate in fates if fate.variant.family == "mistake")
     notes = [
-        *missing(assignment, (known.function for known in catalogue)),
-        *_unnamed(findings),
+        *missing(assignment, (variant.function for variant in catalogue)),
+        *([f"{UNNAMED}: {', '.join(unnamed)}."] if unnamed else ()),
         *(told for told, is_item in accidents if not is_item),
-        *(_about_drafts(contract, drafts) if contract else _without_contract(fates)),
-        *without_costly(contract, shares),
-        *(told for fate in pending if contract or not fate.mutant.slug for told in fate.complaints),
+        *(f"{contract.place(clause)} has no mistake yet." for clause in unfinished if contract),
+        *(() if contract else [NO_CONTRACT.format(lost)]),
+        *([NO_COSTLY.format(costly)] if costly and (contract is None or contract.costly is None) else ()),
+        *(told for fate in pending if contract or not fate.variant.slug for told in fate.complaints),
     ]
     return Exam(
         own,
         handout,
-        tuple(findings),
-        tuple(complaints),
-        tuple(right_answers),
         tuple(fates),
+        tuple(complaints),
+        right_answers,
         has_operators=can_mutate(),
-        coverage=counts,
-        costs=tuple(shares),
+        clauses=clauses,
         notes=tuple(notes),
-        unmarked=tuple(fate.mutant for fate in fates if fate.is_open and fate not in pending),
+        unmarked=tuple(fate.variant for fate in survived if fate not in pending),
     )
+
+
+UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading)"
+NO_CONTRACT = (
+    f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
+    "habits {} lose nothing and are not marked as equivalent."
+)
+NO_COSTLY = f"{{}} mistakes cost more than half of their function; [{COSTLY}] in {CONTRACT} would say why."
 
 
 # Collect
 
 
-def known_mistakes(assignment: Assignment) -> list[Known]:
-    """The catalogue, imported in a process of its own."""
-    return [Known(*row) for row in run_in_subprocess(_catalogue, assignment.folder)]
+def known_mistakes(assignment: Assignment) -> list[Variant]:
+    """The catalogue, imported in a process of its own; each mistake stands below the solution."""
+    solution = solution_source(assignment)
+    rows = run_in_subprocess(_catalogue, assignment.folder)
+    return [Variant("mistake", slug, function, f"{solution}\n\n{source}") for slug, function, source in rows]
 
 
 def _catalogue(folder: Path) -> list[tuple[str, str, str]]:
@@ -345,13 +329,13 @@ def right_answer_paths(assignment: Assignment) -> list[Path]:
 
 
 def _sample(
-    several: Iterable[Variant], every: int, kind: Callable[[Variant], Hashable], whole: Collection[str]
+    variants: Iterable[Variant], every: int, kind: Callable[[Variant], Hashable], whole: Collection[str]
 ) -> list[Variant]:
     """Take the first of each kind and each `every`-th after it; of functions that are `whole`, all."""
     seen: Counter[Hashable] = Counter()
     kept = []
-    for variant in several:
-        if seen[kind(variant)] % every == 0 or variant.function in whole:  # type: ignore[attr-defined]
+    for variant in variants:
+        if seen[kind(variant)] % every == 0 or variant.function in whole:
             kept.append(variant)
         seen[kind(variant)] += 1
     return kept
@@ -360,20 +344,9 @@ def _sample(
 def edited_functions(assignment: Assignment) -> set[str]:
     """Name the graded functions whose lines are not what git has committed; none where git does not know the file."""
     path = assignment.solution / f"{assignment.module}.py"
-    command = [
-        "git",
-        "-C",
-        str(path.parent),
-        "diff",
-        "--unified=0",
-        "--no-color",
-        "--no-ext-diff",
-        "HEAD",
-        "--",
-        path.name,
-    ]
+    diff = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "HEAD", "--", path.name]
     try:
-        shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        shown = subprocess.run(["git", "-C", path.parent, *diff], capture_output=True, text=True, check=False).stdout
     except OSError:  # there is no git
         return set()
     hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE)
@@ -387,57 +360,83 @@ def edited_functions(assignment: Assignment) -> set[str]:
 
 @dataclass
 class _Run:
-    """What grades variants of a solution."""
+    """What grades variants of a solution; `named` are those by name and function that clauses rest on."""
 
     grader: Grader
     solution: str
+    named: set[Name]
     results: Results
 
     def graded(
-        self, texts: Sequence[str], variants: Sequence[Known | Mutant], jobs: int, progress: Progress
+        self, texts: Sequence[str], variants: Sequence[Variant], jobs: int, progress: Progress
     ) -> tuple[list[Report], list[Result]]:
         """Grade texts on all items, and variants, of which no result is known yet, on those that can feel them."""
-        uses = uses_in(self.solution)
-        items = []
+        graded: list[tuple[str, tuple[Variant, tuple[Item, ...], bool]]] = []
+        seen: Counter[str] = Counter()
         for variant in variants:
-            felt = {variant.function} if isinstance(variant, Mutant) else felt_by(variant.source, uses)
-            items.append([item for item in self.grader.assignment.items if item.function in felt])
-        keys = [self.results.key(variant, own) for variant, own in zip(variants, items, strict=True)]
-        tasks: list[str | tuple[Known | Mutant, list[Item]]] = [*texts]
-        known = self.results.known(keys)
-        unknown = [place for place, key in enumerate(keys) if key not in known]
-        tasks += [(variants[place], items[place]) for place in unknown]
+            felt, in_full = (
+                {variant.function},
+                bool(self.named & {(variant.name, variant.function), (variant.name, "")}),
+            )
+            if variant.family == "mistake":
+                text, in_full = variant.source[len(self.solution) :], True
+                felt = felt_by(text, self.results.uses, callers=seen[variant.function] % FELT_EVERY == 0)
+                seen[variant.function] += 1
+            items = tuple(item for item in self.grader.assignment.items if item.function in felt)
+            graded.append((self.results.key(variant, items, in_full=in_full), (variant, items, in_full)))
+        known = self.results.known({key for key, _ in graded})
+        unknown = {key: task for key, task in reversed(graded) if key not in known}  # of one key, the first alone
+        tasks: list[str | tuple[Variant, tuple[Item, ...], bool]] = [*texts, *reversed(unknown.values())]
         done = count(1)
-        reports = in_sandboxes(self._grade, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
-        if lost := next((report for report in reports if report.status == "not_graded"), None):
-            raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
-        fresh = dict(zip(unknown, reports[len(texts) :], strict=True))
-        results = [Result.of(fresh[place]) if place in fresh else known[key] for place, key in enumerate(keys)]
-        lasting = {  # what a busy machine may have cost is graded again
-            keys[place]: results[place]
-            for place, report in fresh.items()
-            if all(item.verdict != "timed_out" for item in report.items)
-        }
-        self.results.keep(lasting)
-        return reports[: len(texts)], results
+        outcomes = in_sandboxes(self._grade, tasks, jobs, lambda task, result: progress(next(done), len(tasks)))
+        reports = [report for report, _, _ in outcomes[: len(texts)] if report is not None]
+        fresh = dict(zip(reversed(unknown), outcomes[len(texts) :], strict=True))
+        self.results.keep({key: result for key, (_, result, lasts) in fresh.items() if lasts})
+        return reports, [known[key] if key in known else fresh[key][1] for key, _ in graded]
 
-    def _grade(self, task: str | tuple[Known | Mutant, list[Item]], sandbox: Sandbox) -> Report:
-        if isinstance(task, str):
-            return self._report(self.grader, task, sandbox, None)
-        variant, items = task
-        if isinstance(variant, Known):
-            return self._report(self.grader, f"{self.solution}\n\n{variant.source}", sandbox, items)
-        if not variant.slug:  # an operator's: no clause and no cost asks for each item, and public cases are fewer
-            public = Fixtures(tuple(one for one in self.grader.fixtures.cases if one.visibility == "public"), {}, "")
-            seen = [item for item in items if public.of_item(item.id)]
-            report = self._report(replace(self.grader, fixtures=public), variant.source, sandbox, seen)
-            if report.points != report.max_points:
-                return report
-        return self._report(self.grader, variant.source, sandbox, items)
+    def _grade(
+        self, task: str | tuple[Variant, tuple[Item, ...], bool], sandbox: Sandbox
+    ) -> tuple[Report | None, Result, bool]:
+        """Grade a text or a variant; the last of the three is whether its result may be kept.
 
-    @staticmethod
-    def _report(grader: Grader, source: str, sandbox: Sandbox, items: Sequence[Item] | None) -> Report:
-        return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox, items)
+        What a busy machine may have cost, a call that ran out of time, is graded again.
+        """
+        source, items, in_full = (task, None, True) if isinstance(task, str) else (task[0].source, task[1], task[2])
+        if items is not None and not in_full:
+            return None, *self._first_loss(source, items, sandbox)
+        report = self.grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox, items)
+        if report.status == "not_graded":
+            raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
+        lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
+        names = frozenset(slug for item in report.items for slug in item.mistakes)
+        lasts = all(item.verdict != "timed_out" for item in report.items)
+        return report, Result({item: points for item, points in lost.items() if points}, names), lasts
+
+    def _first_loss(self, source: str, items: tuple[Item, ...], sandbox: Sandbox) -> tuple[Result, bool]:
+        """Run the cases of a mutant until one fails."""
+        assignment, fixtures = self.grader.assignment, self.grader.fixtures
+        requests = fixtures.requests(items)
+        by_id = {case.id: case for item in items for case in fixtures.of_item(item.id)}
+        cases = {id(request): by_id[name] for name, request in requests.items()}
+
+        def fails(request: Request, outcome: Outcome) -> bool:
+            seen = outcome.observation
+            with np.errstate(all="ignore"):
+                return seen is None or compare(cases[id(request)].expected, seen) is not None
+
+        given = (self.grader.given, self.grader.probes)
+        program = Program(assignment.module, source, *given, assignment.needs_torch, assignment.only_packages)
+        try:
+            outcomes = sandbox.run(program, [*requests.values()], load_timeout=assignment.load_timeout, enough=fails)
+        except SandboxError as error:
+            raise GraderFault(f"{NOT_HELD}: {error}") from error
+        failed = [
+            request.item
+            for request, outcome in zip(requests.values(), outcomes, strict=True)
+            if fails(request, outcome)
+        ]
+        lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in items if item.id in failed[:1]}
+        return Result(lost), all(outcome.status != "timed_out" for outcome in outcomes)
 
 
 def uses_in(solution: str) -> dict[str, set[str]]:
@@ -445,11 +444,14 @@ def uses_in(solution: str) -> dict[str, set[str]]:
     return {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
 
 
-def felt_by(mistake: str, uses: Mapping[str, set[str]]) -> set[str]:
-    """Name what a mistake's text can change of the solution: what it defines or assigns, and what uses that."""
+def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True) -> set[str]:
+    """Name what a mistake's text can change of the solution: what it defines or assigns, and what uses that.
+
+    Where it defines one function alone, what uses that is left out unless `callers` are asked for.
+    """
     written = ast.parse(mistake).body
     felt = {name for node in written for name in ([node.name] if isinstance(node, DEFINITION) else names_in(node))}
-    while more := {name for name, used in uses.items() if used & felt} - felt:
+    while (callers or len(felt) > 1) and (more := {name for name, used in uses.items() if used & felt} - felt):
         felt |= more
     return felt
 
@@ -458,7 +460,7 @@ class Results:
     """Results of earlier exams.
 
     They depend on the engine and the machine, the items and their stored cases, what the graded functions use of the
-    solution, and the text of the mistake or the mutant.
+    solution, and the syntax tree of what the variant changes.
     """
 
     def __init__(self, folder: Path | None, assignment: Assignment, fixtures: Fixtures, solution: str) -> None:
@@ -466,27 +468,29 @@ class Results:
         try:
             self._engine = engine_digest(assignment)
         except PackageNotFoundError:  # the exam itself says what is missing
-            folder = None
+            folder, self._engine = None, ""
         self.cache = ResultCache.of(folder, assignment)
+        self.uses = uses_in(solution)
         self._solution = solution
-        if folder is not None:
-            manifest = (assignment.folder / MANIFEST).read_bytes()
-            self._files: dict[str, str] = json.loads(manifest)["files"]
-            self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
+        nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
+        self._lines = {node.name: (node.lineno - 1, node.end_lineno or node.lineno) for node in nodes}
+        manifest = (assignment.folder / MANIFEST).read_bytes()
+        self._files: dict[str, str] = json.loads(manifest)["files"]
+        self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
 
-    def key(self, variant: Known | Mutant, items: Sequence[Item]) -> str:
-        """Digest all that the result of a variant on these items depends on; "" where none is kept."""
-        if self.cache.path is None:
-            return ""
-        functions = {item.function for item in items}
-        if isinstance(variant, Known):
-            own, names = variant.source, functions | names_in(ast.parse(variant.source))
-        else:
-            own, names = _function_text(self._solution, variant), functions
+    def key(self, variant: Variant, items: Sequence[Item], *, in_full: bool) -> str:
+        """Digest all that the result of a variant on these items depends on."""
+        names = {item.function for item in items}
+        if variant.family == "mistake":
+            changed = ast.parse(variant.source[len(self._solution) :])
+            names |= names_in(changed)
+        else:  # the function's lines; of a method those of the whole text
+            lines, after = self._solution.splitlines(), variant.source.splitlines()
+            start, end = self._lines.get(variant.function, (0, len(lines)))
+            changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
         used = used_text(self._solution, names)
         cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
-        is_operator = isinstance(variant, Mutant) and not variant.slug
-        return digest("exam", self._engine, self._is_own, used, own, is_operator, items, cases)
+        return digest("exam", self._engine, self._is_own, used, ast.dump(changed), in_full, items, cases)
 
     def known(self, keys: Collection[str]) -> dict[str, Result]:
         """Return the results that are known under these keys."""
@@ -495,45 +499,28 @@ class Results:
 
     def keep(self, fresh: Mapping[str, Result]) -> None:
         """Keep these too."""
-        self.cache.keep({key: json.dumps([one.lost_on, sorted(one.named)]).encode() for key, one in fresh.items()})
-
-
-def _function_text(solution: str, mutant: Mutant) -> str:
-    """The text of the function that a mutant changes; of a method that of the whole."""
-    lines, changed = solution.splitlines(), mutant.source.splitlines()
-    nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
-    node = next((node for node in nodes if node.name == mutant.function), None)
-    if node is None or node.end_lineno is None:
-        return mutant.source
-    return "\n".join(changed[node.lineno - 1 : len(changed) - (len(lines) - node.end_lineno)])
+        rows = {key: json.dumps([result.lost_on, sorted(result.named)]) for key, result in fresh.items()}
+        self.cache.keep({key: row.encode() for key, row in rows.items()})
 
 
 # Judge
 
 
-def functions_whose_errors_are_read(cases: Iterable[Case]) -> frozenset[str]:
-    """The functions of which some case asks that the text of an exception mention something."""
-    asked = [(case.function, one) for case in cases for one in case.expected if one.kind == "error"]
-    return frozenset(function for function, one in asked if one.value.get("mentions"))
-
-
-def excused(mutant: Mutant, solution: str, read: Collection[str], whole_numbers: Collection[str]) -> Mutant:
-    """A mutant that lost nothing, with a reason where it changed what nothing is asked of.
-
-    read            functions of which a case reads the text of an exception
-    whole_numbers   functions that answer these: they may choose by a digit that is rounded
-    """
-    if mutant.reason:
-        return mutant
+def excused(mutant: Variant, solution: str, cases: Iterable[Case]) -> Variant:
+    """A variant that lost nothing, with a reason where it changed what nothing is asked of."""
+    expected = [expectation for case in cases if case.function == mutant.function for expectation in case.expected]
     is_rounding = mutant.slug == "cast" and "np.asarray(" in mutant.after
-    if is_rounding and mutant.function not in whole_numbers:
+    if mutant.reason or mutant.family == "mistake":
+        return mutant
+    if is_rounding and not any(one.dtype.startswith("int") for one in expected):  # which may turn on the last digit
         return replace(mutant, reason=ROUNDED)
-    if mutant.function not in read and differ_in_error_texts_alone(solution, mutant.source):
+    is_read = any(one.kind == "error" and one.value.get("mentions") for one in expected)
+    if not is_read and differ_in_error_texts_alone(solution, mutant.source):
         return replace(mutant, reason=UNGRADED)
     return mutant
 
 
-def differ_in_error_texts_alone(one: str, other: str) -> bool:
+def differ_in_error_texts_alone(text: str, other: str) -> bool:
     """Whether the two texts are the same but for what their exceptions are made with."""
 
     class Wordless(ast.NodeTransformer):
@@ -542,7 +529,7 @@ def differ_in_error_texts_alone(one: str, other: str) -> bool:
                 node.exc = node.exc.func
             return node
 
-    return ast.dump(Wordless().visit(ast.parse(one))) == ast.dump(Wordless().visit(ast.parse(other)))
+    return ast.dump(Wordless().visit(ast.parse(text))) == ast.dump(Wordless().visit(ast.parse(other)))
 
 
 def unchecked(text: str) -> str:
@@ -555,16 +542,24 @@ def unchecked(text: str) -> str:
     return ast.unparse(Unchecked().visit(ast.parse(text)))
 
 
+def _about_answer(name: str, report: Report) -> str:
+    """What a right answer lost first, or was told; "" where it earned all, and was told nothing."""
+    for item in report.items:
+        if item.verdict != "passed" or item.hint or item.mistakes:
+            return f"{name} is a right answer, but {item.item} is {item.verdict}: {item.message.partition(chr(10))[0]}"
+    return ""
+
+
 def _refusals(solution: str, cases: Iterable[Case]) -> dict[str, str]:
     """Case → item of those that ask for an exception of the function's own: one that the solution raises, or declared.
 
     `np.convolve(values, [])` raises ValueError by itself: where a case asks for just that, who checks nothing is right.
     """
-    nodes = [node for node in ast.walk(ast.parse(solution)) if isinstance(node, ast.Raise) and node.exc is not None]
-    raised = {ast.unparse(node.exc).partition("(")[0] for node in nodes if node.exc is not None}
+    exceptions = [node.exc for node in ast.walk(ast.parse(solution)) if isinstance(node, ast.Raise)]
+    raised = {ast.unparse(exception).partition("(")[0] for exception in exceptions if exception is not None}
     asked = {}
     for case in cases:
-        kinds = {one.value["type"] for one in case.expected if one.kind == "error"}
+        kinds = {expectation.value["type"] for expectation in case.expected if expectation.kind == "error"}
         if kinds and (case.probe == DECLARED or raised & kinds):
             asked[case.id] = case.item
     return asked
@@ -584,58 +579,31 @@ def _accidents(report: Report, refusals: Collection[str]) -> list[tuple[str, boo
     return found
 
 
-def _losses(findings: Iterable[Finding], fates: Iterable[Fate]) -> dict[Name, list[Mapping[str, float]]]:
-    """What each mistake and each generated change lost, by name and function."""
-    losses: dict[Name, list[Mapping[str, float]]] = {}
-    for finding in findings:
-        losses.setdefault((finding.known.slug, finding.known.function), []).append(finding.lost_on)
-    for fate in (fate for fate in fates if fate.mutant.slug):
-        losses.setdefault((fate.mutant.name, fate.mutant.function), []).append(fate.lost_on)
-    return losses
-
-
-def costs(assignment: Assignment, findings: Iterable[Finding], fates: Iterable[Fate]) -> list[Cost]:
-    """What each mistake of the catalogue, each changed parameter and each habit costs; the highest share first."""
-    whole: Counter[str] = Counter()
-    for item in assignment.items:
-        whole[item.function] += item.points  # type: ignore[assignment]
-    shares = [Cost(one.known.slug, one.known.function, one.lost, whole[one.known.function]) for one in findings]
-    for fate in (fate for fate in fates if fate.mutant.slug and not fate.survived):
-        lost = round(sum(fate.lost_on.values()), 2)
-        shares.append(Cost(fate.mutant.name, fate.mutant.function, lost, whole[fate.mutant.function]))
-    return sorted(shares, key=lambda cost: -cost.share)
-
-
-def cost_complaints(shares: Sequence[Cost], contract: Contract | None, *, all_tried: bool) -> list[str]:
+def cost_complaints(fates: Iterable[Fate], contract: Contract | None, *, all_tried: bool) -> list[str]:
     """A complaint for each function with a mistake of more than half that is not listed, or listed without one."""
     if contract is None or contract.costly is None:
         return []
-    costly = [cost for cost in shares if cost.is_costly]
-    told = []
-    for function in dict.fromkeys(cost.function for cost in costly if cost.function not in contract.costly):
-        most: dict[str, str] = {}
-        for cost in costly:
-            if cost.function == function:
-                most.setdefault(cost.name, f"{cost.name} ({number(cost.lost)} of {number(cost.of)} points)")
-        more = f" and {len(most) - 3} more" if len(most) > 3 else ""
-        advice = f"Where that is right, say why in [{COSTLY}] of {CONTRACT}."
-        told.append(f"Mistakes cost more than half of {function}: {', '.join([*most.values()][:3])}{more}. {advice}")
-    idle = sorted(contract.costly.keys() - {cost.function for cost in costly}) if all_tried else []
+    costly: dict[str, list[str]] = {}
+    for fate in sorted(fates, key=lambda fate: -fate.share):
+        if fate.variant.family == "mistake" and fate.share > HALF + 1e-9:
+            points = f"{number(fate.lost)} of {number(fate.of)} points"
+            costly.setdefault(fate.variant.function, []).append(f"{fate.variant.name} ({points})")
+    advice = f"Where that is right, say why in [{COSTLY}] of {CONTRACT}."
+    idle = sorted(contract.costly.keys() - costly.keys()) if all_tried else []
     where = f"is listed in [{COSTLY}] of {CONTRACT}, but no mistake costs more than half of it."
-    return [*told, *(f"{function} {where}" for function in idle)]
-
-
-def without_costly(contract: Contract | None, shares: Iterable[Cost]) -> list[str]:
-    """What an assignment that says nothing of costs is not held to."""
-    several = sum(cost.is_costly for cost in shares)
-    if not several or (contract is not None and contract.costly is not None):
-        return []
-    return [f"{several} mistakes cost more than half of their function; [{COSTLY}] in {CONTRACT} would say why."]
+    return [
+        *(
+            f"Mistakes cost more than half of {function}: {_few(several)}. {advice}"
+            for function, several in costly.items()
+            if function not in contract.costly
+        ),
+        *(f"{function} {where}" for function in idle),
+    ]
 
 
 def _idle_marks(solution: str, fates: Iterable[Fate]) -> list[str]:
     """A complaint for each marked line of the solution at which no change keeps all points."""
-    survived = {fate.mutant.line for fate in fates if fate.survived}
+    survived = {fate.variant.line for fate in fates if fate.survived}
     return [
         f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
         for line, reason in marks(solution).items()
@@ -661,34 +629,6 @@ def contract_slips(assignment: Assignment, slugs: Collection[str]) -> list[str]:
         *_quotes(contract, assignment, solution_source(assignment)),
         *(f"{contract.place(clause)} names {name!r}; {likely(name, slugs)}." for clause, name in unknown),
     ]
-
-
-def _about_drafts(contract: Contract, drafts: Sequence[str]) -> list[str]:
-    """Which sentences of unfinished functions nothing violates yet."""
-    several = [clause for clause in contract.drafts if clause.function in drafts]
-    return [f"{contract.place(clause)} has no mistake yet." for clause in several]
-
-
-def _without_contract(fates: Iterable[Fate]) -> list[str]:
-    """What an assignment that has no contract yet is not held to."""
-    lost = sum(fate.is_open and bool(fate.mutant.slug) for fate in fates)
-    return [
-        f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
-        f"habits {lost} lose nothing and are not marked as equivalent."
-    ]
-
-
-def _unnamed(findings: Iterable[Finding]) -> list[str]:
-    """Which mistakes lose points without being called by their names."""
-    slugs = [one.known.slug for one in findings if one.lost and one.naming == "not"]
-    told = "Caught but not named, so that students are not told their hints (no fault of the grading)"
-    return [f"{told}: {', '.join(slugs)}."] if slugs else []
-
-
-def _about_handout(assignment: Assignment, report: Report) -> list[str]:
-    started = [item.item for item in report.items if item.verdict != "missing"]
-    unfinished = f"The untouched handout is not told that it is unfinished in {', '.join(started)}."
-    return [*([unfinished] if started else []), *stale_handout(assignment)]
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
