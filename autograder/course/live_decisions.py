@@ -291,9 +291,9 @@ class LiveFolder:
         return hashlib.sha256(repr(marks).encode()).hexdigest()[:16]
 
     def decide(self, form: Mapping[str, str]) -> None:
-        """Add the row that a form says to the journal, and do what follows from it; UsageError where it cannot be.
+        """Add the rows that a form says to the journal, and do what follows; UsageError where it cannot be.
 
-        report   the name of the report's file
+        report   the name of the report's file; of several, with a slash between them, each gets the same
         seen     the line of the row that it replaces; "" where there was none
         sure     the sentence of LargeChange that whoever decides has agreed to
         remove   withdraw what was decided
@@ -306,18 +306,22 @@ class LiveFolder:
             raise UsageError("There is nothing to save: choose points, or write a comment.")
         if len(comment) > MAX_COMMENT:
             raise UsageError(f"The comment is longer than {MAX_COMMENT:,} characters: shorten it.")
-        report = self.report_of(fields["report"])
-        if report is None:
-            raise UsageError(f"{visible(fields['report'], 80)} has no report here.")
-        if LINE.fullmatch(fields["item"]) and not is_line_of(fields["item"], report):
-            raise UsageError("This is another hand-in by now: load the page again.")
-        cells = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
+        rows, reports = [], []
+        for stem in fields["report"].split("/"):
+            report = self.report_of(stem)
+            if report is None:
+                raise UsageError(f"{visible(stem, 80)} has no report here.")
+            if LINE.fullmatch(fields["item"]) and not is_line_of(fields["item"], report):
+                raise UsageError("This is another hand-in by now: load the page again.")
+            cells = {"student": stem, "points": points, "comment": comment, "who": self.who}
+            rows.append(Row(LIVE, fields | cells))
+            reports.append(report)
         before = self._rules()
         known = before.decisions or decisions_of(self.folder, self.assignment)
-        decisions = replace(known, new=[*known.new, Row(LIVE, fields | cells)])
+        decisions = replace(known, new=[*known.new, *rows])
         after = replace(before, overrides=decisions.merged()[1])
         after.check_students((), self.folder)
-        question = "" if LINE.fullmatch(fields["item"]) else _question(report, fields["item"], before, after)
+        question = "" if LINE.fullmatch(fields["item"]) else _question(reports[0], fields["item"], before, after)
         if question and fields["sure"] != question:
             raise LargeChange(question)
         with writing(decisions.path, ""):

@@ -153,6 +153,8 @@ class Page(RequestHandler):
         """Show the screen."""
         self._answer(self._given.get("screen"), parts)
 
+    head = get
+
     def post(self, *parts: str) -> None:
         """Take the form."""
         self._answer(self._given.get("form"), parts)
@@ -351,11 +353,12 @@ def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
 def take_decision(page: Page) -> None:
     """Take a form; back to the page that it stands on.
 
-    report           the name of the report's file
+    report           the name of the report's file, or several with a slash between them
     function, line   of the student's code, in place of an item
     """
-    fields = {name: page.get_body_argument(name, strip=False) for name in page.request.body_arguments}
-    stem, item = _stem(fields.get("report", "")), fields.get("item", "")
+    fields = dict.fromkeys(("report", "item", "points", "comment"), "")
+    fields |= {name: page.get_body_argument(name, strip=False) for name in page.request.body_arguments}
+    (stem, *_), item = [_stem(name) for name in fields["report"].split("/")], fields["item"]
     anchor = f"decide-{item}" if item else "the-whole-grade"
     on_question = fields.get("back") == "question"
     if on_question:

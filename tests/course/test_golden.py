@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from golden import (
     kinds,
     sample_class,
 )
-from lengths import in_short
 
 from autograder.grading.assignment import Assignment
 from autograder.submissions.finding import find
@@ -44,11 +42,6 @@ class Classes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.reports = functools.cache(self._reports)
-
-    def out(self, assignment: Assignment) -> Path:
-        """The folder that the class was graded into."""
-        self.reports(assignment)
-        return self._folder / assignment.name
 
     def _reports(self, assignment: Assignment) -> Reports:
         return grade_class(assignment, self._folder / assignment.name)
@@ -83,18 +76,3 @@ def test_every_submission_has_a_kind_and_a_golden_file(assignment: Assignment) -
     assert students == sorted(kinds(assignment))
     golden = sorted(path.name for path in golden_folder(assignment).glob("*.json"))
     assert golden == sorted(golden_path(assignment, name).name for name in students)
-
-
-@pytest.mark.parametrize("assignment", in_short(ASSIGNMENTS), ids=lambda one: one.name)
-def test_gradebook_holds_the_points_of_each_report(graded: Classes, assignment: Assignment) -> None:
-    reports = graded.reports(assignment)
-    with (graded.out(assignment) / "grades.csv").open(encoding="utf-8-sig", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["student"] for row in rows] == sorted(reports)
-    for row in rows:
-        report = reports[row["student"]]
-        assert row["status"] == report["status"]
-        assert float(row["points"]) == report["points"]
-        assert float(row["max_points"]) == report["max_points"]
-        for item in report["items"]:
-            assert float(row[item["item"]]) == item["points"], f"{item['item']} of {row['student']}"

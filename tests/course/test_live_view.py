@@ -29,7 +29,6 @@ from autograder.grading.assignment import find_assignment
 from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate, Submission
-from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import alone, file_stem, write_atomically
 from autograder.vocabulary.report import Report, SubmissionInfo
 from autograder.vocabulary.text import number
@@ -400,6 +399,25 @@ def test_points_need_no_comment(serving: Serving) -> None:
     assert f"<li>{ITEM} 1 → 2</li>" in (browser.folder / "feedback" / "ada.html").read_text()
 
 
+def test_all_without_an_answer_get_the_same_in_one_go(serving: Serving) -> None:
+    words = Answer("words", (), "00")
+    browser = serving(*map(graded, ("ada", "bela", "cleo, dora", "emil")), answers={"ada": {QUESTION: words}})
+    browser.decide("emil", "by word of mouth", "1", QUESTION)
+    page = browser.ask(f"questions/{QUESTION}").text
+    assert 'name="report" value="bela/cleo, dora"' in page
+    assert (
+        browser.ask("decide", {"report": "bela/cleo, dora", "item": QUESTION, "points": "0", "back": "question"}).status
+        == 303
+    )
+    assert [row[1:4] for row in browser.rows[1:]] == [["bela", QUESTION, "0"], ["cleo, dora", QUESTION, "0"]]
+    assert browser.ask("decide", {"report": "bela/..", "item": QUESTION, "points": "0"}).status == 404
+    assert (
+        "cleo has no report"
+        in browser.ask("decide", {"report": "bela/cleo", "item": QUESTION, "points": "1", "back": "question"}).text
+    )
+    assert len(browser.rows) == 3
+
+
 # Comments at lines, requests, and who else marks
 
 FUNCTION = ASSIGNMENT.functions[0]
@@ -627,8 +645,3 @@ def test_server_listens_on_this_machine_with_its_own_token(serving: Serving) -> 
     other._socket.close()
     assert other.token != browser.server.token
     assert len(other.token) >= 32
-
-
-def test_lock_of_a_folder_is_held_by_one_run(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(UsageError, match="Another run is writing"), alone(tmp_path):
-        pass
