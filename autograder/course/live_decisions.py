@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 import time
+import zipfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignment import Assignment
+from autograder.submissions.finding import members
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
@@ -152,22 +154,35 @@ def answers_of(
 def requests_of(candidates: Iterable[Candidate], items: Collection[str]) -> dict[str, dict[str, str]]:
     """Student → item → why they ask for another look; "" holds what names no item of these.
 
-    Only a hand-in that is a folder can hold the file. A line that begins with no name goes on with the one before.
+    A line that begins with no name goes on with the one before.
     """
     requests: dict[str, dict[str, str]] = {}
     for candidate in candidates:
-        try:
-            with open_regular(candidate.path / REQUESTS) as stream:
-                text = stream.read(MAX_REQUESTS).decode("utf-8-sig", "replace")
-        except OSError:
-            continue
+        text = _request_file(candidate.path).decode("utf-8-sig", "replace")
         asked, item = dict[str, str](), ""
         for line in filter(None, map(str.strip, text.splitlines())):
             name, colon, rest = line.partition(":")
             item, line = (name.strip(), rest) if colon and name.strip() in items else (item if asked else "", line)
             asked[item] = visible(f"{asked.get(item, '')} {line.strip()}".strip(), MAX_REASON)
-        requests[candidate.student] = asked
+        if asked:
+            requests[candidate.student] = asked
     return requests
+
+
+def _request_file(handed_in: Path) -> bytes:
+    """Read what a student asks, from their folder or zip; nothing where it cannot be read."""
+    try:
+        if handed_in.is_dir():
+            zips = [path for path in handed_in.glob("*.zip") if not path.is_symlink()]
+            if len(zips) == 1 and not (handed_in / REQUESTS).exists():
+                return _request_file(zips[0])
+            with open_regular(handed_in / REQUESTS) as stream:
+                return stream.read(MAX_REQUESTS)
+        named = [member for member in members(handed_in) if member.filename.rpartition("/")[2] == REQUESTS]
+        with zipfile.ZipFile(handed_in) as opened, opened.open(named[0]) as packed:
+            return packed.read(MAX_REQUESTS)
+    except Exception:  # zipfile raises a dozen types on damaged input
+        return b""
 
 
 @dataclass

@@ -248,7 +248,8 @@ SETTINGS = "user_assignment_settings.json"  # Submitty's own, in each student's 
 MAX_SETTINGS = 2**20
 SUBMISSIONS = "submissions"  # Submitty's too, and its neighbours
 VERSIONED = frozenset({SUBMISSIONS, "checkout", "results", "results_public"})  # with a folder for each student
-DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS}  # what is no work and says whose and when it was
+# What is no work, and says whose and when it was, or what its student asks.
+DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS, "regrade.txt": 16 * 1024}
 MAX_CLASS_ENTRIES = 500_000
 MAX_CLASS_DIRECTORY = 2**27  # bytes
 MAX_TOTAL = 4 * 2**30

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 import urllib.parse
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -495,8 +496,15 @@ def test_request_names_items_line_by_line(tmp_path: Path, text: str, asked: dict
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / REQUESTS).symlink_to(tmp_path / REQUESTS)  # it might lead to any file of staff
-    candidates = [Candidate("ada", tmp_path, "ada"), Candidate("bela", linked, "bela")]
-    assert requests_of(candidates, [ITEM, QUESTION]) == {"ada": asked}
+    (tmp_path / "more").mkdir()
+    with zipfile.ZipFile(tmp_path / "more" / "work.zip", "w") as packed:
+        packed.writestr("work/regrade.txt", text)
+    (tmp_path / "damaged.zip").write_bytes(b"PK\3\4")
+    places = {"ada": tmp_path, "bela": linked, "cleo": tmp_path / "more", "dora": tmp_path / "more" / "work.zip"}
+    places |= {"emil": tmp_path / "damaged.zip", "finn": tmp_path / "none"}
+    candidates = [Candidate(student, path, student) for student, path in places.items()]
+    told = requests_of(candidates, [ITEM, QUESTION])
+    assert told == ({"ada": asked, "cleo": asked, "dora": asked} if asked else {})
 
 
 def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> None:
