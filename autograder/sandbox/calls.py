@@ -82,7 +82,7 @@ class Request:
 
     @functools.cached_property
     def header(self) -> bytes:
-        """What a worker is told of it beside its inputs, but for the number of the question."""
+        """Encode what a worker is told of it beside its inputs, but for the number of the question."""
         return encode_header({"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)})
 
 
@@ -101,7 +101,7 @@ class Raised:
 
     @property
     def is_out_of_memory(self) -> bool:
-        """Whether this is Python's or torch's way to say that memory ran out."""
+        """Tell whether this is Python's or torch's way to say that memory ran out."""
         return "MemoryError" in self.types or "can't allocate memory" in self.message
 
 
@@ -240,7 +240,7 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 
 def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:
-    """Whether printing or comparing the value needs no more than so many calls inside each other."""
+    """Tell whether printing or comparing the value needs no more than so many calls inside each other."""
     entries = value.values() if isinstance(value, dict) else value
     inner = [entry for entry in entries if isinstance(entry, dict | list)]
     return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in inner)

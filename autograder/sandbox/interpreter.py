@@ -54,7 +54,7 @@ server.serve(**boot["server"]) if "server" in boot else worker.main_on_stdio()
 
 
 def command(boot: dict[str, Any], *, torch: bool = True) -> list[str]:
-    """A Python that processes no site, no user or current folder: only the packages that the grader itself runs on.
+    """Return the command of a Python without site, user or current folder: it has the grader's own packages alone.
 
     torch   whether it imports torch at once
     """
@@ -63,12 +63,12 @@ def command(boot: dict[str, Any], *, torch: bool = True) -> list[str]:
 
 
 def packages() -> list[str]:
-    """The folders of installed packages that this Python imports from."""
+    """List the folders of installed packages that this Python imports from."""
     return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker: nothing of the grader's own but what the system itself needs."""
+    """Return the environment of a worker: nothing of the grader's own but what the system itself needs."""
     chosen = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     with contextlib.suppress(RuntimeError):  # there may be no home
         chosen["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
@@ -88,7 +88,7 @@ def environment() -> dict[str, str]:
 
 
 def readable_paths(packages: Sequence[str]) -> list[str]:
-    """What this Python runs on, each by its name: its library's modules, installed packages, the system's libraries.
+    """List what this Python runs on: its library's modules, installed packages, the system's libraries.
 
     Not Python's prefix, not site-packages as a whole: a course may lie below them.
     """
@@ -108,7 +108,7 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
 
 
 def _modules_in(folder: Path) -> list[str]:
-    """What can be imported from there, and what lies beside it for that: libraries, metadata, compiled files.
+    """List what can be imported from there, and what lies beside it for that: libraries, metadata, compiled files.
 
     Each without links on its way. There are hundreds, so the folder's own way is gone once for all of them.
     """

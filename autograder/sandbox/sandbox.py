@@ -169,7 +169,7 @@ class Sandbox:
         return ForkedWorker(server, program, megabytes, seconds)
 
     def _running_server(self, *, torch: bool) -> Server:
-        """The server; another one where torch is needed and it has none, or is not and it has."""
+        """Return the server; another one where torch is needed and it has none, or is not and it has."""
         if self._server is None or not self._server.alive or self._server.torch != torch:
             self.close()
             self._server = Server(self._layers, torch=torch)
@@ -177,7 +177,7 @@ class Sandbox:
 
 
 def _lost(outcome: Outcome) -> bool:
-    """Whether the worker is gone; one that says itself that memory ran out is not."""
+    """Tell whether the worker is gone; one that says itself that memory ran out is not."""
     return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
 
 
@@ -221,7 +221,7 @@ def probe() -> dict[str, str]:
 
 
 def _tried(around: str, layers: Sequence[str], attempts: int = 2) -> dict[str, str]:
-    """What the canary says; where no process could try it, once more: a busy machine is not one without layers."""
+    """Ask the canary; where no process could try it, once more: a busy machine is not one without layers."""
     command = [sys.executable, "-S", "-s", "-P", "-B", "-c", CANARY, str(KIT_ROOT), around, *readable_paths([])]
     try:
         with tempfile.NamedTemporaryFile() as secret:

@@ -70,7 +70,7 @@ def give_up_capabilities() -> None:
 
 
 def has_capabilities() -> bool:
-    """Whether this process has an effective capability."""
+    """Tell whether this process has an effective capability."""
     data = ctypes.create_string_buffer(24)  # twice effective, permitted, inheritable: lower 32 bits, then upper
     checked(libc().capget(CAPABILITIES, data))
     return any(data.raw[:4] + data.raw[12:16])
@@ -90,7 +90,7 @@ def give_up_root(readable: Sequence[str]) -> None:
 
 @functools.cache  # the warm server asks before it forks
 def others_reach(readable: tuple[str, ...]) -> bool:
-    """Whether a user who owns nothing can read all this, as far as folders tell."""
+    """Tell whether a user who owns nothing can read all this, as far as folders tell."""
     folders = [Path(path).resolve() for path in (sys.base_prefix, *readable) if os.path.isdir(path)]  # noqa: PTH112
     places = {place for folder in folders for place in (folder, *folder.parents)}
     return all(place.stat().st_mode & 0o005 == 0o005 for place in places)

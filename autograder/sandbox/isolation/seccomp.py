@@ -107,14 +107,12 @@ def _packed(instructions: list[Instruction]) -> bytes:
 
 
 def filter_program(column: int, architecture: int, pid: int) -> list[Instruction]:
-    """Return the filter as classic BPF: each allowed call is a comparison and a return; everything else is refused.
-
-    The kernel finds out once which numbers are allowed whatever their arguments are, and runs nothing for those.
-    """
+    """Return the filter as classic BPF: each allowed call is a comparison and a return; everything else is refused."""
     return [*_beginning(column, architecture), *_ending(column, pid)]
 
 
 def _beginning(column: int, architecture: int) -> list[Instruction]:
+    # The kernel finds out once which numbers are allowed whatever their arguments are, and runs nothing for those
     program = [_load(ARCHITECTURE), (EQUAL, 1, 0, architecture), _return(KILL_PROCESS), _load(NUMBER)]
     program += [(AT_LEAST, 0, 1, X32), _return(REFUSE)]
     for numbers in ALLOWED.values():
@@ -128,7 +126,10 @@ def _beginning(column: int, architecture: int) -> list[Instruction]:
     opening = [*_refuse_if_any(O_ASYNC), *truncating]
     setting_flags = [_load_argument(2), *_refuse_if_any(O_ASYNC), _return(ALLOW)]
     judged: dict[str, tuple[int, list[Instruction]]] = {  # which argument is looked at first, and how
-        "clone": (0, [*_refuse_if_any(~CLONE_FLAGS_OF_A_THREAD & 0xFFFFFFFF), *_refuse_if_none(CLONE_THREAD)]),
+        "clone": (
+            0,
+            [*_refuse_if_any(~CLONE_FLAGS_OF_A_THREAD & 0xFFFFFFFF), (ANY_BIT, 1, 0, CLONE_THREAD), _return(REFUSE)],
+        ),
         "mmap": (3, mapping),
         "open": (1, opening),
         "openat": (2, opening),
@@ -189,7 +190,3 @@ def _refuse_unless(*values: int) -> list[Instruction]:
 
 def _refuse_if_any(bits: int) -> list[Instruction]:
     return [(ANY_BIT, 0, 1, bits), _return(REFUSE)]
-
-
-def _refuse_if_none(bits: int) -> list[Instruction]:
-    return [(ANY_BIT, 1, 0, bits), _return(REFUSE)]

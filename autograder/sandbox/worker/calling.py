@@ -207,7 +207,7 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
 def _seen(
     answer: Any, inputs: Named, named: Named, params: Named, leaves: Named, formulas: Mapping[str, Formula]
 ) -> Probed:
-    """What is returned and noted of a call that gave an answer."""
+    """Collect what is returned and noted of a call that gave an answer."""
     values = params.get("values", TORCH)
     facts: dict[str, Any] = {"kind": kind_of(answer), "graph": answer.requires_grad if _is_tensor(answer) else None}
     returned: dict[str, Any] = {}
@@ -216,8 +216,11 @@ def _seen(
     elif params["returns"]:
         exact = params.get("exact", False)
         parts = parts_of(answer, params["returns"], values, exact=exact, beside=inputs.values())
-        differentiated = [parts[name] for name in params.get("gradients_of", [*parts][:1])]
-        slopes = gradients(_sum_of(differentiated), leaves, exact=exact)
+        several = [parts[name] for name in params.get("gradients_of", [*parts][:1])]
+        output = several[0] if len(several) == 1 else None
+        if len(several) > 1 and all(map(_is_tensor, several)):
+            output = sum(part.sum() for part in several if part.is_floating_point())
+        slopes = gradients(output, leaves, exact=exact)
         for name in params.get("constants", ()):
             facts[f"pull of {name}"] = size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0)
         returned |= parts | slopes
@@ -236,7 +239,7 @@ def _seen(
 
 
 def _inputs(inputs: Named, params: Named) -> dict[str, Any]:
-    """The inputs as the student's function gets them."""
+    """Lay out the inputs as the student's function gets them."""
     arrays, values = dict(inputs), params.get("values", TORCH)
     if params.get("bound"):  # what was received is a view, which cannot be detached in place
         arrays = {name: array if _requires_grad(array) else _copied(array) for name, array in arrays.items()}
@@ -252,19 +255,18 @@ def _inputs(inputs: Named, params: Named) -> dict[str, Any]:
 
 
 def _laid_out(view: Any, values: str) -> Any:
-    """The same numbers at the same distances in memory; a tensor of its own, which may be detached in place."""
+    """Copy a view with its distances in memory: a tensor of its own may be detached in place."""
     if values != TORCH:
         return view
     return sys.modules[TORCH].empty_strided(view.shape, view.stride(), dtype=view.dtype).copy_(view)
 
 
 def _given(array: Any, values: str) -> Any:
-    """An input as the student's function gets it."""
     return array.tolist() if values == PYTHON else array
 
 
 def _instead(entry: Any, named: Named, values: str, *, is_input: bool) -> Any:
-    """What stands for an argument in a call that should raise: for an input, a list is what inputs are."""
+    """Make what stands for an argument in a call that should raise; a list for an input becomes what inputs are."""
     if isinstance(entry, dict) and entry.keys() == {"of"} and entry["of"] in named:
         return named[entry["of"]]
     if isinstance(entry, dict) and entry.keys() == {"of", "is"}:
@@ -273,7 +275,7 @@ def _instead(entry: Any, named: Named, values: str, *, is_input: bool) -> Any:
 
 
 def _afterwards(given: Any, before: Any, values: str) -> Any:
-    """An input after the call, of the dtype that it had; None where it can no longer be read."""
+    """Read an input after the call, in the dtype that it had; None where it can no longer be read."""
     if values == TORCH:
         return given.detach()
     try:
@@ -283,7 +285,7 @@ def _afterwards(given: Any, before: Any, values: str) -> Any:
 
 
 def _random_states() -> dict[str, Any]:
-    """The state of the generators that runs draw from: NumPy's and torch's own."""
+    """Return the state of NumPy's and torch's own generators."""
     numpy, torch = sys.modules.get(f"{NUMPY}.random"), sys.modules.get(TORCH)
     states: dict[str, Any] = {}
     if numpy is not None:
@@ -314,7 +316,7 @@ def called(function: Any, named: Named, params: Named, more: Sequence[str] = (),
 
 
 def unanswered(function: Any, named: Named) -> str | None:
-    """Why a call with these names gives no answer, as the end of a sentence; None where it gives one.
+    """Say why a call with these names gives no answer, as the end of a sentence; None where it gives one.
 
     Raises what the function raises: it has then not shown that it takes them.
     """
@@ -322,12 +324,12 @@ def unanswered(function: Any, named: Named) -> str | None:
 
 
 def nothing(call: Callable[[], Any]) -> str | None:
-    """The end of a sentence on a call by name that returns nothing; None where it returns something."""
+    """Say that a call by name returns nothing, as the end of a sentence; None where it returns something."""
     return "returns nothing where it is called by name" if call() is None else None
 
 
 def names_refused(function: Any, names: Sequence[str]) -> str | None:
-    """Why these names cannot be passed to a function, as the end of a sentence; None where its signature takes them."""
+    """Say why a function takes no such names, as the end of a sentence; None where its signature has them."""
     if type(function) is FunctionType and not vars(function):  # to read its signature takes 0.1 ms
         code = function.__code__
         if {*names} <= {*code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]}:
@@ -353,7 +355,7 @@ def names_refused(function: Any, names: Sequence[str]) -> str | None:
 
 
 def kind_of(value: object) -> str:
-    """What kind of thing it is, as a phrase in the words of an assignment in NumPy or plain Python."""
+    """Name its kind, in the words of an assignment in NumPy or plain Python."""
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     if plain := next((words for kind, words in KINDS.items() if isinstance(value, kind)), None):
@@ -366,7 +368,7 @@ def kind_of(value: object) -> str:
 
 
 def _parts_in(answer: Any) -> list[str] | None:
-    """Names for the parts of a tuple, list or dictionary of arrays or tensors; None of anything else."""
+    """Name the parts of a tuple, list or dictionary of arrays or tensors; None of anything else."""
     named = answer if isinstance(answer, dict) else dict(enumerate(answer)) if isinstance(answer, tuple | list) else {}
     if not 0 < len(named) <= MAX_PARTS or not all(_is_tensor(part) or _is_array(part) for part in named.values()):
         return None
@@ -376,7 +378,7 @@ def _parts_in(answer: Any) -> list[str] | None:
 def parts_of(
     answer: Any, names: Sequence[str], values: str, *, exact: bool = False, beside: Iterable[Any] = ()
 ) -> dict[str, Any]:
-    """What was returned, by name, as tensors or arrays, or where `exact` as it is; nothing of too many or few.
+    """Split what was returned by name, into tensors or arrays, or where `exact` as it is; nothing of too many or few.
 
     A number becomes a tensor of the dtype of the first floating one `beside` it.
     """
@@ -396,7 +398,7 @@ def parts_of(
 
 
 def _part(part: Any, values: str) -> Any:
-    """One part as a tensor or an array of numbers; as it is, where it can be made none."""
+    """Make a part a tensor or an array of numbers; as it is, where it can be made none."""
     if values == TORCH:
         is_plain = _is_number(part) and (not _is_array(part) or isinstance(part, float))  # np.float64 is a float
         return _numbers(part, values) if is_plain else part
@@ -410,7 +412,7 @@ def _part(part: Any, values: str) -> Any:
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """What a call returns, or what it raises."""
+    """Return what a call returns, and what it raises."""
     try:
         return call(), None
     except Exception as error:
@@ -418,14 +420,14 @@ def attempt(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
 
 
 def described(error: Exception | None) -> dict[str, Any] | None:
-    """An exception as JSON: its type names and text; None of none."""
+    """Describe an exception as JSON: its type names and text; None of none."""
     if error is None:
         return None
     return {"types": [kind.__name__ for kind in type(error).__mro__], "message": str(error)[:500]}
 
 
 def gradients(output: Any, leaves: Named, *, exact: bool = False) -> dict[str, Any]:
-    """The gradient of the output's sum with respect to each leaf; None where no graph reaches it, or a freed one would.
+    """Return the gradient of the output's sum for each leaf; None where no graph reaches it, or a freed one would.
 
     If `exact`, of a number alone.
     """
@@ -439,15 +441,8 @@ def gradients(output: Any, leaves: Named, *, exact: bool = False) -> dict[str, A
     return {f"gradient {name}": slope for name, slope in zip(leaves, slopes, strict=True)}
 
 
-def _sum_of(parts: Sequence[Any]) -> Any:
-    """The sum of all that these tensors hold; None where one of them is none. One alone stays as it is."""
-    if len(parts) == 1 or not all(map(_is_tensor, parts)):
-        return parts[0] if len(parts) == 1 else None
-    return sum(part.sum() for part in parts if part.is_floating_point())
-
-
 def size_of(value: Any, of_nothing: Any = "nothing") -> Any:
-    """The absolute value of a number, or a tensor's greatest, as JSON to twelve decimals; of anything else its kind."""
+    """Round the absolute value of a number, or a tensor's greatest, to twelve decimals; of anything else its kind."""
     if not _is_tensor(value) and not _is_number(value):
         return of_nothing if value is None else kind_of(value)
     number = value.detach() if _is_tensor(value) else value
@@ -456,12 +451,12 @@ def size_of(value: Any, of_nothing: Any = "nothing") -> Any:
 
 
 def number_of(value: Any) -> Any:
-    """A number as a tensor in float64: as_tensor alone would round a Python float to float32."""
+    """Make a number a tensor in float64: as_tensor alone would round a Python float to float32."""
     return (value.detach().double() if _is_tensor(value) else _numbers(value, TORCH)).reshape(())
 
 
 def _numbers(values: Any, kind: str) -> Any:
-    """Numbers as a tensor or an array: in float64, but for an array's own dtype, of which whole numbers are int64."""
+    """Make numbers a tensor or an array: in float64, but for an array's own dtype, of which whole numbers are int64."""
     if kind == TORCH:
         return sys.modules[TORCH].tensor(values, dtype=sys.modules[TORCH].float64)
     numpy = sys.modules[NUMPY]
@@ -474,7 +469,7 @@ def _numbers(values: Any, kind: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What was returned, if JSON knows it; else its kind. Tuples are lists, keys are text."""
+    """Return what JSON makes of it, or its kind. Tuples are lists, keys are text."""
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -79,7 +79,7 @@ def hide_places(root: str) -> None:
 
 
 def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
-    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
+    """Do once what takes hundreds of system calls: make Landlock's rules, and find out what `identity` has to know."""
     if "identity" in layers:
         kernel.others_reach(tuple(readable))
     if "landlock" not in layers:
@@ -138,7 +138,7 @@ def _fork(descriptors: Sequence[int], isolate: Callable[[], None], kept: Sequenc
 
 
 def _newest_child() -> int:
-    """The number of this process's youngest child where /proc was mounted; 0 where nobody tells."""
+    """Return this process's youngest child, by its number where /proc was mounted; 0 where nobody tells."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         own = os.readlink("/proc/self")  # in a namespace of processes it is not os.getpid()  # noqa: PTH115
         with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as stream:  # noqa: PTH123

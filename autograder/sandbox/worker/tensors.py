@@ -28,7 +28,7 @@ load = safetensors.torch.load
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a tensor."""
+    """Tell whether it is a tensor."""
     return isinstance(value, torch.Tensor)
 
 
@@ -169,12 +169,12 @@ def _as_it_is(fn: Any = None, *_: Any, **__: Any) -> Any:
 
 
 def _expect_true(value: Any, skip: int = 0) -> Any:
-    """A truth value as it is; of a symbol that is for the compiler to say."""
+    """Return a truth value as it is; of a symbol that is for the compiler to say."""
     return value if type(value) is bool else _shapes().expect_true(value, skip + 1)
 
 
 def _same_sizes(left: Any, right: Any) -> Any:
-    """Whether two shapes of plain numbers are the same; of symbols that is for the compiler to say."""
+    """Tell whether two shapes of plain numbers are the same; of symbols that is for the compiler to say."""
     if isinstance(left, torch.Size) and isinstance(right, torch.Size) and {*map(type, (*left, *right))} <= {int}:
         return tuple(left) == tuple(right)
     return _shapes().sym_eq(left, right)

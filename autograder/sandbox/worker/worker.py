@@ -78,7 +78,7 @@ def know_torch() -> None:
 
 
 def _tensors() -> Any:
-    """The part that knows torch; None where no torch is needed."""
+    """Return the part that knows torch; None where no torch is needed."""
     return sys.modules.get(TENSORS)
 
 
@@ -283,7 +283,7 @@ def _describe(value: Any, most: int, *, of_arrays: bool) -> Described:
 
 
 def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
-    """What of an exception may leave the sandbox: type names, a capped message, the student's own line."""
+    """Describe what of an exception may leave the sandbox: type names, a capped message, the student's own line."""
     lines: dict[str, int | None] = {}  # the deepest of each file
     for frame, number in traceback.walk_tb(error.__traceback__):
         lines[frame.f_code.co_filename] = number
