@@ -188,30 +188,6 @@ def test_fat_answers_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
     assert values_of(outcomes[-1]) == [1, 1]
 
 
-@pytest.mark.long
-def test_fat_facts_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
-    source = """
-        import struct
-        asked = 0
-        def fat():
-            global asked
-            asked += 1
-            header = '{"op": "observed", "returned": {}, "n": %d, "facts": {"fact": [%s1]}}'
-            header = (header % (asked + 1, "[]," * 80_000)).encode()
-            empty = struct.pack("<Q", 2) + b"{}"
-            write_everywhere(struct.pack(">4sIQ", b"PGF1", len(header), len(empty)) + header + empty)
-            while True: time.sleep(1)
-        def over():
-            write_everywhere(struct.pack(">4sIQ", b"PGF1", 2**19, 0) + b" " * 2**19)
-            while True: time.sleep(1)
-    """
-    before = resident()
-    outcomes = run(sandbox, source, *[fact("fat", item=f"item-{k}") for k in range(2)], fact("over"))
-    assert statuses(outcomes)[-1] == "crashed"
-    assert resident() < before + 96 * 2**20
-    assert sum(outcome.size[0] for outcome in outcomes) <= KEPT[0]
-
-
 # Ordinary answers
 
 
@@ -534,25 +510,13 @@ def framed(header: Any, blob: bytes = b"") -> bytes:
     ("data", "status"),
     [
         pytest.param(b"garbage " * 100, "crashed", id="garbage"),
-        pytest.param(b"P", "crashed", id="one byte"),
-        pytest.param(b"\n", "crashed", id="a line break"),
         pytest.param(frames.PREFIX.pack(frames.MAGIC, 2, 10 * 2**30) + b"{}", "crashed", id="a claim of 10 GiB"),
-        pytest.param(frames.PREFIX.pack(frames.MAGIC, 2**32 - 1, 0), "crashed", id="a header of 4 GiB"),
         pytest.param(frames.PREFIX.pack(frames.MAGIC, 2**17, 0), "timed_out", id="a frame that never ends"),
         pytest.param(framed(b"not json"), "crashed", id="no JSON"),
-        pytest.param(framed(b"[" * 100_000), "crashed", id="deeply nested JSON"),
-        pytest.param(framed([]), "crashed", id="no object"),
-        pytest.param(framed({}), "crashed", id="no op"),
         pytest.param(framed({"op": "passed", "points": 100}), "crashed", id="an unknown op"),
-        pytest.param(framed({"op": ["observed"]}), "crashed", id="an op that is a list"),
         pytest.param(framed({"op": "loaded"}), "crashed", id="an answer to another question"),
-        pytest.param(framed({"op": "ready"}), "crashed", id="a second start"),
         pytest.param(framed(OBSERVED), "crashed", id="no tensors"),
-        pytest.param(framed({**OBSERVED, "facts": 1}, NOTHING), "crashed", id="facts that are a number"),
-        pytest.param(framed(OBSERVED, b"\xff" * 2**20), "crashed", id="a megabyte of no tensors"),
         pytest.param(framed({"op": "raised"}), "crashed", id="an exception without a type"),
-        pytest.param(framed({"op": "raised", "types": ["A"], "line": True}), "crashed", id="a line that is none"),
-        pytest.param(framed({"op": "raised", "types": ["A"] * 10**4}), "raised", id="very many types"),
         pytest.param(framed({"op": "missing"}), "missing", id="a forged absence"),
     ],
 )
