@@ -10,6 +10,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -79,8 +80,10 @@ def test_readable_paths_name_packages_one_by_one() -> None:
 
 
 @linux
-def test_the_kit_itself_is_not_readable() -> None:
-    assert not [path for path in readable_paths(packages()) if Path(path).name == "autograder"]
+def test_kit_and_temporary_folder_are_not_readable() -> None:
+    """Of the folder the canary reads a file: it proves something only where no worker may see it."""
+    paths = [Path(path) for path in readable_paths(packages())]
+    assert not [path for path in paths if path.name == "autograder" or Path(tempfile.gettempdir()).is_relative_to(path)]
 
 
 @has_strict

@@ -22,7 +22,7 @@ from processes import PATIENCE, is_running
 
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request
 from autograder.sandbox.interpreter import KIT_ROOT
-from autograder.sandbox.sandbox import KEPT, Sandbox
+from autograder.sandbox.sandbox import KEPT, Sandbox, probe
 from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
 
@@ -549,23 +549,6 @@ def test_an_answer_under_another_number_than_the_questions_is_none(sandbox: Sand
     assert statuses(outcomes) == ["crashed", "observed"]
 
 
-def test_worker_that_never_reads_blocks_nobody(sandbox: Sandbox) -> None:
-    source = f"""
-        def flood(x):
-            for fd in inherited():
-                if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-                    try:
-                        fcntl.fcntl(fd, 1031, 4096)  # F_SETPIPE_SZ: room for less than one request
-                    except OSError:
-                        pass  # it holds the next ones already
-            while True:
-                write_everywhere({framed({"op": "missing"})!r})
-    """
-    inputs = safetensors.numpy.save({"x": np.zeros(3000)})
-    requests = [call("flood", item, inputs=inputs) for item in "abcdefgh"]
-    assert statuses(run(sandbox, source, *requests)) == ["missing", "crashed"] * 4
-
-
 LOOK = """
     import gc, io
 
@@ -820,3 +803,114 @@ def test_name_added_to_builtins_is_found(sandbox: Sandbox) -> None:
     source = "import builtins\nbuiltins.note = str\ndef answer():\n    return note('given')\n"
     chosen = replace(program(source), packages=("torch",))
     assert fact_of(sandbox.run(chosen, [fact("answer")], load_timeout=20.0)[0]) == "given"
+
+
+# In namespaces
+
+SLOW = 120.0  # seconds: what an emulated machine takes that does other things besides
+
+
+def asked(sandbox: Sandbox, source: str, *names: str, **budget: float) -> list[Outcome]:
+    return run(sandbox, source, *(within(fact(name, timeout=SLOW), **budget) for name in names), load_timeout=SLOW)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Sandbox]:
+    """A sandbox with namespaces and no other layer: what they hold, they hold alone."""
+    if probe()["namespaces"]:
+        pytest.skip(f"this machine cannot: {probe()['namespaces']}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.sandbox.sandbox.probe", lambda: {"namespaces": ""})
+        sandbox = Sandbox()
+    with sandbox:
+        assert sandbox.layers == ("process", "namespaces")
+        yield sandbox
+
+
+def test_namespaces_hide_files_processes_and_network(alone: Sandbox, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of another student")
+    source = f"""
+        import socket
+        def files():
+            places = ({str(secret)!r}, {str(tmp_path)!r}, "/proc/self", "/etc/passwd", "/var/log")
+            return [os.path.exists(path) for path in places]
+        def processes():
+            try: os.kill({os.getpid()}, 0)
+            except OSError as error: return [os.getpid() < 100, os.getppid(), error.strerror]
+        def network():
+            return [name for _, name in socket.if_nameindex()]
+        def write():
+            found = []
+            for folder in ("/", os.path.dirname(os.__file__), "/dev"):
+                try: open(folder + "/x", "w")
+                except OSError as error: found.append(error.strerror)
+            return found
+        def capabilities():
+            import ctypes
+            libc = ctypes.CDLL(None, use_errno=True)
+            return [libc.unshare(0x20000), libc.mount(b"x", b"/dev", b"tmpfs", 0, None), libc.chroot(b"/dev")]
+    """
+    outcomes = asked(alone, source, "files", "processes", "network", "write", "capabilities")
+    files, processes, network, write, capabilities = map(fact_of, outcomes)
+    assert files == [False] * 5
+    assert processes == [True, 1, "No such process"]
+    assert network == ["lo"]
+    assert write == ["Read-only file system"] * 3
+    if os.geteuid() != 0:  # of root the layer `identity` takes them
+        assert capabilities == [-1] * 3
+
+
+def test_process_outside_group_ends_with_its_worker(alone: Sandbox) -> None:
+    source = """
+        def leave():
+            for _ in range(3):
+                if os.fork() == 0:
+                    os.setsid()
+                    if os.fork() == 0:
+                        time.sleep(60)
+                    os._exit(0)
+                os.wait()
+            return [os.getpid()]
+        def left():
+            found = 0
+            for pid in range(2, 500):
+                try: os.kill(pid, 0)
+                except OSError: continue
+                found += pid != os.getpid()
+            return found
+    """
+    assert len(fact_of(asked(alone, source, "leave")[0])) == 1
+    assert fact_of(asked(alone, source, "left")[0]) == 0
+
+
+def test_a_worker_in_namespaces_is_watched_as_any_other(alone: Sandbox) -> None:
+    source = """
+        def burn():
+            while True: pass
+        def hold():
+            held = []
+            while True: held.append(bytearray(2**20)) if len(held) < 400 else time.sleep(1)
+        def crash():
+            os.abort()
+        def work():
+            return 1
+    """
+    (burnt,) = asked(alone, source, "burn", cpu=3)
+    assert (burnt.status, burnt.exceeded) == ("timed_out", "used more than 3 s of processor time")
+    # No budget of time beside it: where a machine is slow, to fill memory takes seconds of it.
+    outcomes = asked(alone, source, "hold", "crash", "work", memory_megabytes=64)
+    assert [outcome.status for outcome in outcomes] == ["out_of_memory", "crashed", "observed"]
+    assert outcomes[0].exceeded == "used more than 64 MiB of memory"
+    assert outcomes[1].detail == "killed by signal 6 (SIGABRT)"
+
+
+def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
+    def mounts() -> str:
+        return Path("/proc/self/mounts").read_text()
+
+    before = mounts()
+    asked(alone, "def work():\n    return 1\n", "work")
+    assert mounts() == before
+    alone.close()
+    assert mounts() == before
