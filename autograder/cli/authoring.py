@@ -30,8 +30,7 @@ from autograder.authoring.new import (
     written,
 )
 from autograder.authoring.proofreading import authored, refuse_faults
-from autograder.authoring.renaming import rename as rename_in_files
-from autograder.authoring.renaming import renaming
+from autograder.authoring.renaming import renamed_files, write_all
 from autograder.cli.options import (
     CACHE,
     CORES,
@@ -126,27 +125,16 @@ def _items_table(assignment: Assignment) -> Table:
 def rename(
     old: Annotated[str, typer.Argument(metavar="OLD", help="An item or a graded function.")],
     to: Annotated[str, typer.Argument(metavar="NEW", help="What it is called from now on.")],
-    grades: Annotated[
-        Path | None,
-        typer.Option("--grades", readable=False, help="A folder that `grade` wrote, where it is renamed too."),
-    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Give an item or a function another name, wherever the assignment's files say it, and make the fixtures anew."""
     chosen = find_assignment(course(), assignment)
-    change = renaming(chosen, old, to, grades)
-    if grades is None:
-        print(
-            f"Grades that were exported before this name it {old} still: --grades DIR renames it in what `grade` wrote."
-        )
+    files = renamed_files(chosen, old, to)
+    print(f"Grades, decisions and policies made before this name it {old} still: grade again, and edit what you wrote.")
     print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
     with status("making the fixtures anew"):
-        rename_in_files(change, lambda: regenerate_into(chosen.folder, chosen.folder))
-    of_grades = f" and {len(change.grades)} of grades" if grades is not None else ""
-    print(f"{old} is {to} in {counted(len(change.files), 'file')}{of_grades}; the fixtures are made anew.")
-    if count := len(change.pages):
-        are = "pages of that grading named it and are" if count > 1 else "page of that grading named it and is"
-        print(f"{count} {are} gone: autograder grade … --out {grades} makes them anew.")
+        write_all(files, lambda: regenerate_into(chosen.folder, chosen.folder))
+    print(f"{old} is {to} in {counted(len(files), 'file')}; the fixtures are made anew.")
     if chosen.handout.is_dir():
         print(f"Now: autograder release --assignment {chosen.name}.")
 

@@ -239,12 +239,12 @@ def test_cached_results_are_taken_over_until_something_changes(kit: Path, tmp_pa
             assignment, read_fixtures(assignment), cache=tmp_path, progress=lambda done, total: seen.append(total)
         )
         assert exam.complaints == ()
-        return max(seen)
+        return max(seen, default=0)
 
     first = graded()
-    assert graded() == 2  # solution and handout
+    assert graded() == 0
     change(kit / "fixtures" / "toy" / "mistakes.py", "return x - factor", "return -factor + x")
-    assert graded() == 3
+    assert graded() == 1
     (tmp_path / "toy.sqlite").write_bytes(b"damaged" * 1000)
     assert graded() == first
 

@@ -29,7 +29,7 @@ from autograder.authoring.new import (
     try_function,
 )
 from autograder.authoring.proofreading import reading_faults
-from autograder.authoring.renaming import renaming
+from autograder.authoring.renaming import renamed_files
 from autograder.grading.assignment import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
@@ -144,41 +144,11 @@ def test_replace_starts_again_and_loses_nothing(course: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
-    (course / "class" / "ada").mkdir(parents=True)
-    shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
-    assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
-    (course / "grades" / "decisions.csv").write_text(
-        "when,who,student,item,points,comment\n,,ada,softmax-values,1,late\n"
-    )
-    policy = course / "grades" / "policy.toml"
-    policy.write_text('[items.softmax-values]\npoints = 3\n[excused]\nitems.ada = ["softmax-values"]\n')
-    done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
-    assert policy.read_text() == '[items.softmax-rows]\npoints = 3\n[excused]\nitems.ada = ["softmax-rows"]\n'
-    assert re.search(r"softmax-values is softmax-rows in \d+ files? and [1-9]\d* of grades; ", done.stdout)
-    assert done.returncode == 0, done.stderr
-    assert "softmax-values is softmax-rows in 1 file and 4 of grades;" in done.stdout
-    assert "2 pages of that grading named it and are gone: autograder grade … --out grades makes them" in done.stdout
-    assert [path.name for path in (course / "grades").rglob("*.html")] == []
-    assert (course / "grades" / "decisions.csv").read_text().endswith("\n,,ada,softmax-rows,1,late\n")
-    assert find_assignment(course).item("softmax-rows").points == 28
-    assert not (course / "fixtures" / NAME / "public" / "softmax-values.safetensors").exists()
-    report = read_report(course / "grades" / "reports" / "ada.json")
-    assert report is not None
-    assert report.items[0].item == "softmax-rows"
-    assert "softmax-rows" in (course / "grades" / "grades.csv").read_text().splitlines()[0]
-    assert run(course, "release", "--draft").returncode == 0
-    done = run(course, "grade", "class", "--out", "grades", "--jobs", "1", "--replace")  # by the policy, which is new
-    assert done.returncode == 0, done.stderr
-    assert "softmax-rows" in (course / "grades" / "feedback" / "ada.html").read_text()
-
-
-@pytest.mark.long
 def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Path) -> None:
     done = run(course, "rename", "softmax", "soft_maximum")
     assert re.search(r"softmax is soft_maximum in \d+ files; the fixtures", done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "Grades that were exported before this name it softmax still" in done.stdout
+    assert "Grades, decisions and policies made before this name it softmax still" in done.stdout
     assert find_assignment(course).functions[0] == "soft_maximum"
     assert "def soft_maximum(" in (course / "solution" / NAME / f"{NAME}.py").read_text()
     assert reading_faults(course / "fixtures" / NAME) == []
@@ -193,7 +163,7 @@ def test_a_renaming_is_noted_for_whoever_has_the_old_name(
 
     def renamed(*names: str) -> dict[str, str]:
         for old, to in itertools.pairwise(names):
-            for changed, text in renaming(find_assignment(kit), old, to, None).files.items():
+            for changed, text in renamed_files(find_assignment(kit), old, to).items():
                 changed.write_text(text)
         assert reading_faults(kit / "fixtures/toy") == []
         return {old: new for old, (new, _) in find_assignment(kit).renamed.items()}
@@ -211,11 +181,11 @@ def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_fu
     kit = toy_kit(tmp_path / "kit", tmp_path_factory)
     oracle, module = kit / "fixtures/toy/oracle.py", kit / "solution/toy/toy.py"
     oracle.write_text(f"{oracle.read_text()}\n\ndef ramp_gradient(x, factor): ...\n\n\ndef ramp_gradients(): ...\n")
-    renamed = renaming(find_assignment(kit), "ramp", "slope", None).files[oracle]
+    renamed = renamed_files(find_assignment(kit), "ramp", "slope")[oracle]
     assert "def slope_gradient(x" in renamed
     assert "def ramp_gradients(" in renamed
     module.write_text(f"{module.read_text()}\n\ndef ramp_gradient(x, factor): ...\n")
-    assert "def ramp_gradient(x" in renaming(find_assignment(kit), "ramp", "slope", None).files[oracle]
+    assert "def ramp_gradient(x" in renamed_files(find_assignment(kit), "ramp", "slope")[oracle]
 
 
 @pytest.mark.long

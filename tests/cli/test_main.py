@@ -128,7 +128,7 @@ HELP = {
     "selfcheck": "--jobs --quick --costs --function --assignment",
     "new": "[NAME] --from --example",
     "items": "--assignment",
-    "rename": "OLD NEW --grades --assignment",
+    "rename": "OLD NEW --assignment",
     "doctor": "--assignment",
 }
 

@@ -59,7 +59,7 @@ from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError, SandboxError
 from autograder.vocabulary.files import RECORD, is_ignored
-from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import Report, from_json, to_json
 from autograder.vocabulary.text import number
 
 ROUNDED = "float32 keeps seven digits of what comes in, and what comes out is held to six"
@@ -69,6 +69,7 @@ REMEDY = "Let it be called with what nothing refuses where nothing is checked"
 NOT_HELD = "The exam could not be held"
 HALF = 0.5  # of a function's points: what a mistake may cost
 FELT_EVERY = 8  # of a function's mistakes: graded on what uses the function too, which stand-ins keep apart for all
+FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its start
 TODO = re.compile(r"# TODO: (.*)")
 DEFINITION = ast.FunctionDef | ast.ClassDef
 
@@ -76,13 +77,14 @@ Progress = Callable[[int, int], None]
 
 
 class Result(NamedTuple):
-    """What a variant lost by item, and every name that its report gave.
+    """What a text lost by item, and every name that its report gave; the report where the text is no variant.
 
     Of a variant that is done with once a case fails, that case's share of its item alone.
     """
 
     lost_on: Mapping[str, float]
     named: frozenset[str] = frozenset()
+    report: Report | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Fate:
         own = {item.id: item.points for item in assignment.items if item.function == variant.function}
         lost = sum(points for item, points in result.lost_on.items() if item in own)
         spilt = sum(result.lost_on.values()) - lost
-        return cls(variant, *result, round(lost, 2), round(spilt, 2), sum(own.values()))
+        return cls(variant, result.lost_on, result.named, round(lost, 2), round(spilt, 2), sum(own.values()))
 
     @property
     def survived(self) -> bool:
@@ -358,6 +360,15 @@ def edited_functions(assignment: Assignment) -> set[str]:
 # Run
 
 
+class _Task(NamedTuple):
+    """A text to grade on these items; `variant` is None where its whole report is wanted."""
+
+    source: str
+    items: tuple[Item, ...]
+    variant: Variant | None = None
+    in_full: bool = True
+
+
 @dataclass
 class _Run:
     """What grades variants of a solution; `named` are those by name and function that clauses rest on."""
@@ -370,72 +381,68 @@ class _Run:
     def graded(
         self, texts: Sequence[str], variants: Sequence[Variant], jobs: int, progress: Progress
     ) -> tuple[list[Report], list[Result]]:
-        """Grade texts on all items, and variants, of which no result is known yet, on those that can feel them."""
-        graded: list[tuple[str, tuple[Variant, tuple[Item, ...], bool]]] = []
+        """Grade texts on all items, and variants on those that can feel them, but what is known from earlier exams."""
+        tasks = [_Task(text, self.grader.assignment.items) for text in texts]
         seen: Counter[str] = Counter()
         for variant in variants:
-            felt, in_full = (
-                {variant.function},
-                bool(self.named & {(variant.name, variant.function), (variant.name, "")}),
-            )
+            felt, in_full = {variant.function}, (variant.name, variant.function) in self.named
             if variant.family == "mistake":
                 text, in_full = variant.source[len(self.solution) :], True
                 felt = felt_by(text, self.results.uses, callers=seen[variant.function] % FELT_EVERY == 0)
                 seen[variant.function] += 1
             items = tuple(item for item in self.grader.assignment.items if item.function in felt)
-            graded.append((self.results.key(variant, items, in_full=in_full), (variant, items, in_full)))
-        known = self.results.known({key for key, _ in graded})
-        unknown = {key: task for key, task in reversed(graded) if key not in known}  # of one key, the first alone
-        tasks: list[str | tuple[Variant, tuple[Item, ...], bool]] = [*texts, *reversed(unknown.values())]
-        done = count(1)
-        outcomes = in_sandboxes(self._grade, tasks, jobs, lambda task, result: progress(next(done), len(tasks)))
-        reports = [report for report, _, _ in outcomes[: len(texts)] if report is not None]
-        fresh = dict(zip(reversed(unknown), outcomes[len(texts) :], strict=True))
-        self.results.keep({key: result for key, (_, result, lasts) in fresh.items() if lasts})
-        return reports, [known[key] if key in known else fresh[key][1] for key, _ in graded]
+            tasks.append(_Task(variant.source, items, variant, in_full or (variant.name, "") in self.named))
+        keys = [self.results.key(task) for task in tasks]
+        known = self.results.known(keys)
+        waiting = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
+        done, jobs = count(1), min(jobs, 1 + len(waiting) // FOR_A_SERVER)
+        outcomes = in_sandboxes(
+            self._grade, [*waiting.values()], jobs, lambda task, result: progress(next(done), len(waiting))
+        )
+        fresh = dict(zip(waiting, outcomes, strict=True))
+        self.results.keep({key: result for key, (result, lasts) in fresh.items() if lasts})
+        known |= {key: result for key, (result, _) in fresh.items()}
+        results = [known[key] for key in keys]
+        reports = [result.report for result in results[: len(texts)] if result.report is not None]
+        return reports, results[len(texts) :]
 
-    def _grade(
-        self, task: str | tuple[Variant, tuple[Item, ...], bool], sandbox: Sandbox
-    ) -> tuple[Report | None, Result, bool]:
-        """Grade a text or a variant; the last of the three is whether its result may be kept.
-
-        What a busy machine may have cost, a call that ran out of time, is graded again.
-        """
-        source, items, in_full = (task, None, True) if isinstance(task, str) else (task[0].source, task[1], task[2])
-        if items is not None and not in_full:
-            return None, *self._first_loss(source, items, sandbox)
-        report = self.grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox, items)
+    def _grade(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
+        """Grade a text; say also whether its result may be kept: what a busy machine may have cost is graded again."""
+        if not task.in_full:
+            return self._first_loss(task, sandbox)
+        report = self.grader.grade(Submission("selfcheck", "selfcheck.py", "", task.source), sandbox, task.items)
         if report.status == "not_graded":
             raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
         lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
         names = frozenset(slug for item in report.items for slug in item.mistakes)
         lasts = all(item.verdict != "timed_out" for item in report.items)
-        return report, Result({item: points for item, points in lost.items() if points}, names), lasts
+        lost = {item: points for item, points in lost.items() if points}
+        return Result(lost, names, None if task.variant else report), lasts
 
-    def _first_loss(self, source: str, items: tuple[Item, ...], sandbox: Sandbox) -> tuple[Result, bool]:
+    def _first_loss(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
         """Run the cases of a mutant until one fails."""
         assignment, fixtures = self.grader.assignment, self.grader.fixtures
-        requests = fixtures.requests(items)
-        by_id = {case.id: case for item in items for case in fixtures.of_item(item.id)}
+        requests = fixtures.requests(task.items)
+        by_id = {case.id: case for item in task.items for case in fixtures.of_item(item.id)}
         cases = {id(request): by_id[name] for name, request in requests.items()}
+        failed: list[str] = []
 
         def fails(request: Request, outcome: Outcome) -> bool:
             seen = outcome.observation
             with np.errstate(all="ignore"):
-                return seen is None or compare(cases[id(request)].expected, seen) is not None
+                if seen is None or compare(cases[id(request)].expected, seen) is not None:
+                    failed.append(request.item)
+            return bool(failed)
 
         given = (self.grader.given, self.grader.probes)
-        program = Program(assignment.module, source, *given, assignment.needs_torch, assignment.only_packages)
+        program = Program(assignment.module, task.source, *given, assignment.needs_torch, assignment.only_packages)
         try:
             outcomes = sandbox.run(program, [*requests.values()], load_timeout=assignment.load_timeout, enough=fails)
         except SandboxError as error:
             raise GraderFault(f"{NOT_HELD}: {error}") from error
-        failed = [
-            request.item
-            for request, outcome in zip(requests.values(), outcomes, strict=True)
-            if fails(request, outcome)
-        ]
-        lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in items if item.id in failed[:1]}
+        if outcomes[0].loading:
+            failed.append(task.items[0].id)
+        lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in task.items if item.id in failed}
         return Result(lost), all(outcome.status != "timed_out" for outcome in outcomes)
 
 
@@ -478,29 +485,37 @@ class Results:
         self._files: dict[str, str] = json.loads(manifest)["files"]
         self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
 
-    def key(self, variant: Variant, items: Sequence[Item], *, in_full: bool) -> str:
-        """Digest all that the result of a variant on these items depends on."""
-        names = {item.function for item in items}
-        if variant.family == "mistake":
-            changed = ast.parse(variant.source[len(self._solution) :])
-            names |= names_in(changed)
-        else:  # the function's lines; of a method those of the whole text
-            lines, after = self._solution.splitlines(), variant.source.splitlines()
-            start, end = self._lines.get(variant.function, (0, len(lines)))
-            changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
-        used = used_text(self._solution, names)
-        cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
-        return digest("exam", self._engine, self._is_own, used, ast.dump(changed), in_full, items, cases)
+    def key(self, task: _Task) -> str:
+        """Digest all that the result of a task depends on."""
+        variant, names, text, used = task.variant, {item.function for item in task.items}, task.source, ""
+        if variant is not None:
+            if variant.family == "mistake":
+                changed = ast.parse(text[len(self._solution) :])
+                names |= names_in(changed)
+            else:  # the function's lines; of a method those of the whole text
+                lines, after = self._solution.splitlines(), text.splitlines()
+                start, end = self._lines.get(variant.function, (0, len(lines)))
+                changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
+            text, used = ast.dump(changed), used_text(self._solution, names)
+        files = [f"{kind}/{item.id}.safetensors" for item in task.items for kind in ("public", "hidden")]
+        cases = [self._files.get(name) for name in files]
+        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.items, cases)
 
     def known(self, keys: Collection[str]) -> dict[str, Result]:
         """Return the results that are known under these keys."""
-        stored = {key: json.loads(result) for key, result in self.cache.known(keys).items()}
-        return {key: Result(lost_on, frozenset(named)) for key, (lost_on, named) in stored.items()}
+        stored = {key: json.loads(row) for key, row in self.cache.known({*keys}).items()}
+        return {
+            key: Result(lost_on, frozenset(named), report and from_json(report))
+            for key, (lost_on, named, report) in stored.items()
+        }
 
     def keep(self, fresh: Mapping[str, Result]) -> None:
         """Keep these too."""
-        rows = {key: json.dumps([result.lost_on, sorted(result.named)]) for key, result in fresh.items()}
-        self.cache.keep({key: row.encode() for key, row in rows.items()})
+        rows = {
+            key: [result.lost_on, sorted(result.named), result.report and to_json(result.report)]
+            for key, result in fresh.items()
+        }
+        self.cache.keep({key: json.dumps(row).encode() for key, row in rows.items()})
 
 
 # Judge
