@@ -311,9 +311,9 @@ def _how_far(moved: Movement) -> str:
     if moved.share == float("inf"):
         return "not in numbers alone"
     values = f"{moved.share:.2g} of what is allowed ({moved.where})" if moved.share else "no expected value"
-    mistakes = f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else ""
-    otherwise = f"; acts otherwise: {', '.join(moved.otherwise)}" if moved.otherwise else ""
-    return f"moved: {values}{mistakes}{otherwise}"
+    if moved.mistakes == float("inf"):
+        return f"moved: {values}; a known mistake acts otherwise"
+    return f"moved: {values}" + (f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else "")
 
 
 @fixtures_app.command("diff")

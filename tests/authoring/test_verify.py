@@ -145,12 +145,12 @@ def test_mistake_numbers_may_move_within_their_own_tolerance(kit: Path) -> None:
 
 
 @pytest.mark.long
-def test_mistake_that_acts_otherwise_is_named(kit: Path) -> None:
+def test_mistake_that_acts_otherwise_is_told(kit: Path) -> None:
     store_moved(kit, lambda array: array[:2], mistakes=True)
     done = autograder(kit, "fixtures", "verify")
     assert done.returncode == 3
     lines = done.stdout.splitlines()
-    assert lines[1] == "  hidden/ramp-values.safetensors  moved: no expected value; acts otherwise: no-kink"
+    assert lines[1] == "  hidden/ramp-values.safetensors  moved: no expected value; a known mistake acts otherwise"
     assert lines[3] == "No verdict depends on it, but a known mistake that acts otherwise here may go unnamed."
 
 
