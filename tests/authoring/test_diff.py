@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import toy_kit
 from sample_reports import item, not_graded, report
-from toy_kit import autograder, change, toy_assignment
+from toy_kit import autograder, change, regenerate_into, toy_assignment
 
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences, score_changes
 from autograder.authoring.fixtures.stored_set import Term
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.vocabulary.report import Report
 
 ALMOST = """\

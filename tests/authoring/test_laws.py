@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from places import KIT
-from toy_kit import made_once
+from toy_kit import made_once, regenerate_into
 
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.laws.laws import LAWS
 from autograder.grading.assignment import load_assignment
 from autograder.grading.fixtures import read_fixtures

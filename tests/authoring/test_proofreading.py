@@ -13,11 +13,10 @@ import toy_kit
 from in_process import autograder_in_process as autograder
 from places import KIT
 from toy_kit import ITEMS as ITEMS_TEXT
-from toy_kit import change
+from toy_kit import change, regenerate_into
 
 from autograder.authoring.faults import Faults, explained
 from autograder.authoring.fixtures import regenerate as build
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import without_hidden
 from autograder.authoring.proofreading import reading_faults, refuse_faults
 from autograder.grading.assignment import find_assignments, load_assignment

@@ -13,7 +13,7 @@ import toy_kit
 from in_process import autograder_in_process as autograder
 from lengths import in_short
 from places import KIT
-from toy_kit import change, toy_assignment
+from toy_kit import change, regenerate_into, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.fixtures.regenerate import load_expanded, solution_source
@@ -27,7 +27,6 @@ from autograder.authoring.fixtures.stored_set import (
     variant_folder,
 )
 from autograder.authoring.fixtures.terms import Made, regenerate_term
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures, read_fixtures

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import toy_kit
-from toy_kit import change, toy_assignment
+from toy_kit import change, regenerate_into, toy_assignment
 
 from autograder.authoring.exam.selfcheck import Exam, selfcheck, unchecked
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.grading.fixtures import read_fixtures
 
 CHECK = """\

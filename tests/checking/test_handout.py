@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from toy_kit import regenerate_into
 
-from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files, zip_bytes
 from autograder.checking.handout import COPIES, newer_zip
 from autograder.grading.assignment import find_assignment

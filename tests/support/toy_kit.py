@@ -11,13 +11,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import KIT
 
-from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.fixtures import verify
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
+from autograder.cli.options import CACHE
 from autograder.grading.assignment import Assignment, load_assignment
 
 ITEMS = """\
@@ -157,6 +159,11 @@ def made_once(name: str, make: Callable[[Path], Path], factory: pytest.TempPathF
         if not made.is_dir():
             make(factory.mktemp(f"making-{name}")).rename(made)
     return made
+
+
+def regenerate_into(folder: Path, target: Path, *options: Any) -> Any:
+    """Make a set of fixtures; what an earlier test ran by the same texts in the same cases is taken over."""
+    return verify.regenerate_into(folder, target, *options, cache=CACHE)
 
 
 def toy_assignment(kit: Path) -> Assignment:
