@@ -555,14 +555,3 @@ def test_another_secret_changes_numbers_and_no_sizes(
         assert {key: (a.shape, a.dtype) for key, a in draft.inputs.items()} == {
             key: (a.shape, a.dtype) for key, a in other.items()
         }
-
-
-@pytest.mark.long
-def test_a_whole_regeneration_gives_byte_for_byte_what_is_stored(tmp_path: Path, sandbox: Sandbox) -> None:
-    stored = json.loads((REAL.folder / MANIFEST).read_text())
-    if stored["versions"] != versions():
-        pytest.skip(f"what is stored was made with {stored['versions']}")
-    assert regenerate(find_assignment(KIT, REAL.name), tmp_path, sandbox=sandbox) == len(read_fixtures(REAL).cases)
-    made = files_of(tmp_path)
-    assert sorted(made) == sorted([*stored["files"], MANIFEST])
-    assert [name for name, data in made.items() if (REAL.folder / name).read_bytes() != data] == []
