@@ -246,7 +246,7 @@ class LiveFolder:
         ]
 
     def around(self, stem: str) -> dict[str, str]:
-        """The student before this one and the one after, and the next who waits for staff; "" where there is none."""
+        """The student before and after this one, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
         decided = {key: rows[-1] for key, rows in self.history().items()}
@@ -258,6 +258,7 @@ class LiveFolder:
             waiting |= (
                 {file_stem(student)} if any((file_stem(student), item) not in decided for item in asked) else set()
             )
+        waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
         later = [other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting]
         return {
             "previous": stems[place - 1] if place else "",
@@ -265,22 +266,23 @@ class LiveFolder:
             "open": later[0] if later else "",
         }
 
-    def others_at(self, place: str) -> list[str]:
-        """Note that this place is looked at, and name the others who look at it now.
-
-        Every member of staff runs a server of their own on the folder, so this goes through files in it.
-        """
-        folder, names = self.folder / PRESENCE, []
-        with contextlib.suppress(OSError):
-            folder.mkdir(exist_ok=True)
+    def look_at(self, place: str) -> None:
+        """Note that a page is looked at: servers that several members of staff run see each other by such files."""
+        with contextlib.suppress(OSError):  # a folder that is there to be read alone
+            (self.folder / PRESENCE).mkdir(exist_ok=True)
             note = json.dumps({"who": self.who, "at": place, "when": time.time()})
-            write_atomically(folder / f"{file_stem(self.who)}.json", note, lasting=False)
-            for path in sorted(folder.glob("*.json"))[:MOST_PRESENT]:
-                with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-                    seen = json.loads(beginning(path))
-                    if seen["at"] == place and 0 <= time.time() - seen["when"] < PRESENT_SECONDS:
-                        names.append(visible(str(seen["who"]), 40))
-        return [name for name in names if name != visible(self.who, 40)]
+            write_atomically(self.folder / PRESENCE / f"{file_stem(self.who)}.json", note, lasting=False)
+
+    def others(self) -> dict[str, str]:
+        """Who else looks at what just now, by name."""
+        others = {}
+        for path in sorted((self.folder / PRESENCE).glob("*.json"))[:MOST_PRESENT]:
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                seen = json.loads(beginning(path))
+                if 0 <= time.time() - seen["when"] < PRESENT_SECONDS:
+                    others[visible(str(seen["who"]), 40)] = str(seen["at"])
+        others.pop(visible(self.who, 40), None)
+        return others
 
     def is_grading(self) -> bool:
         """Whether a run is writing into the folder."""

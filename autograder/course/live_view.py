@@ -276,10 +276,16 @@ def send_gradebook(page: Page) -> None:
 def tell_version(page: Page) -> None:
     """Say whether an open page has changed, who else has it open, and whether a run is going on; it asks all along."""
     stem, question = _stem(page.get_query_argument("student", "")), page.get_query_argument("question", "")
-    others = page.grades.others_at(f"student {stem}" if stem else f"question {question}") if stem or question else []
+    place = f"student {stem}" if stem else f"question {question}" if question else "the class"
+    page.grades.look_at(place)
+    others = page.grades.others()
+    here = ", ".join(name for name, at in others.items() if at == place)
+    told = f"Open here, too: {here}." if here else ""
+    if place == "the class" and others:
+        told = f"Marking now: {', '.join(f'{name} ({visible(at, 80)})' for name, at in others.items())}."
     # On the page of a question all marks stand together: it changes with each of them.
     version = page.grades.version(stem or question)
-    page.finish({"version": version, "grading": page.grades.is_grading(), "others": others})
+    page.finish({"version": version, "grading": page.grades.is_grading(), "others": told})
 
 
 def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
