@@ -40,7 +40,7 @@ MAX_COMMENT = 2000
 REQUESTS, MAX_REQUESTS, MAX_REASON = "regrade.txt", 16 * 1024, 1000  # the file; bytes of it; characters of a reason
 PRESENCE, PRESENT_SECONDS, MOST_PRESENT = ".live", 15.0, 50  # a page asks every other second
 RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?\b:?(.+?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
-MAX_RUBRIC = 110  # characters of a line of the guide beside its box
+MAX_RUBRIC = 90  # characters of a line of the guide beside its box
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
 CLASS_FILES = ("index.html", "run.json", "grades.csv", JOURNAL)
 History = dict[tuple[str, str], tuple[Row, ...]]  # report and item → the journal's rows, the oldest first
