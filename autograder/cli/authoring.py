@@ -104,22 +104,19 @@ def items(assignment: AssignmentOption = None) -> None:
     console = standard_output()
     for chosen in authored(course(), assignment, find_assignments):
         refuse_faults(chosen.folder)
-        console.print(_items_table(run_in_subprocess(load_expanded, chosen.folder)))
-
-
-def _items_table(assignment: Assignment) -> Table:
-    title = f"{assignment.title} ({assignment.name})"
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_footer=True)
-    table.add_column("item", footer="all", no_wrap=True, overflow="fold")
-    table.add_column("function", no_wrap=True, overflow="fold")
-    table.add_column("what is checked")
-    table.add_column("points", justify="right", footer=number(assignment.max_points))
-    table.add_column("public", justify="right", footer=str(sum(len(item.public) for item in assignment.items)))
-    table.add_column("hidden", justify="right", footer=str(sum(len(item.hidden) for item in assignment.items)))
-    for item in assignment.items:
-        counts = (number(item.points), str(len(item.public)), str(len(item.hidden)))
-        table.add_row(*map(escape, (item.id, item.function, item.title)), *counts)
-    return table
+        expanded = run_in_subprocess(load_expanded, chosen.folder)
+        title = escape(f"{expanded.title} ({expanded.name})")
+        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_footer=True)
+        table.add_column("item", footer="all", no_wrap=True, overflow="fold")
+        table.add_column("function", no_wrap=True, overflow="fold")
+        table.add_column("what is checked")
+        table.add_column("points", justify="right", footer=number(expanded.max_points))
+        table.add_column("public", justify="right", footer=str(sum(len(item.public) for item in expanded.items)))
+        table.add_column("hidden", justify="right", footer=str(sum(len(item.hidden) for item in expanded.items)))
+        for item in expanded.items:
+            counts = (number(item.points), str(len(item.public)), str(len(item.hidden)))
+            table.add_row(*map(escape, (item.id, item.function, item.title)), *counts)
+        console.print(table)
 
 
 def rename(
@@ -185,7 +182,7 @@ def selfcheck(
 
 
 def _described(exam: Exam, name: str) -> dict[str, Any]:
-    """What `--json` says of one assignment; the keys are a promise."""
+    """Describe one assignment for `--json`; the keys are a promise."""
     namings = [fate.naming for fate in exam.mistakes]
     mutants = [fate for fate in exam.mutants if not fate.is_equivalent]
     return {
@@ -255,7 +252,7 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
 
 
 def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
-    """How the catalogue of mistakes fared, by function."""
+    """Show how the catalogue of mistakes fared, by function."""
 
     def counts(fates: Sequence[Fate]) -> list[str]:
         namings = [fate.naming for fate in fates]
@@ -271,7 +268,7 @@ def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
 
 
 def answers_table(exam: Exam) -> Table:
-    """How right answers in other styles, changes of the solution and the clauses of the contract fared."""
+    """Show how right answers in other styles, changes of the solution and the clauses of the contract fared."""
     right = [*exam.right_answers.values()].count("")
     shares = [("right answers that earn all", right, len(exam.right_answers))]
     for family, what in FAMILIES.items():
@@ -292,7 +289,7 @@ def answers_table(exam: Exam) -> Table:
 
 
 def costs_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
-    """How many mistakes cost which share of their function."""
+    """Show how many mistakes cost which share of their function."""
 
     def quarters(fates: Sequence[Fate]) -> list[str]:
         up_to = [sum(fate.share <= bound + 1e-9 for fate in fates) for bound in (0.25, 0.5, 0.75, 1.0)]

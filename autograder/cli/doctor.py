@@ -71,14 +71,26 @@ def examine(course: Path, assignments: Sequence[Assignment], broken: Mapping[str
     packages = [package(entry) for entry in installed_requirements() if ";" not in entry]  # the others are of extras
     examined = [*packages, Examined("machine", "ok", machine), *_sandbox(assignments[0])]
     for assignment in assignments:
-        examined += [_fixtures(assignment), _handout(course, assignment)]
+        try:
+            stored = read_fixtures(assignment)
+            size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
+            examined.append(Examined("fixtures", "ok", f"{assignment.name}: {size}, manifest {stored.sha256[:12]}"))
+        except KitError as error:
+            examined.append(Examined("fixtures", "missing", str(error)))
+        try:
+            complaints = stale_handout(assignment)
+        except KitError as error:
+            complaints = [str(error)]
+        path = assignment.handout
+        shown = path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path)
+        examined.append(Examined("handout", *(("warning", complaints[0]) if complaints else ("ok", shown))))
     return examined + [
         Examined(name, "missing", why, "Grade others with --assignment.") for name, why in broken.items()
     ]
 
 
 def package(requirement: str) -> Examined:
-    """Whether a requirement of the forms `name`, `name>=1.2` or `name==1.2` is met here."""
+    """Tell whether a requirement of the forms `name`, `name>=1.2` or `name==1.2` is met here."""
     name, relation, wanted = re.split("(==|>=|$)", requirement, maxsplit=1)
     advice = f"python -m pip install '{requirement}'"
     try:
@@ -115,28 +127,8 @@ def _sandbox(assignment: Assignment) -> list[Examined]:
     return examined
 
 
-def _fixtures(assignment: Assignment) -> Examined:
-    try:
-        stored = read_fixtures(assignment)
-    except KitError as error:
-        return Examined("fixtures", "missing", str(error))
-    size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
-    return Examined("fixtures", "ok", f"{assignment.name}: {size}, manifest {stored.sha256[:12]}")
-
-
-def _handout(course: Path, assignment: Assignment) -> Examined:
-    try:
-        complaints = stale_handout(assignment)
-    except KitError as error:
-        complaints = [str(error)]
-    if complaints:
-        return Examined("handout", "warning", complaints[0])
-    path = assignment.handout
-    return Examined("handout", "ok", path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path))
-
-
 def doctor_table(examined: Iterable[Examined]) -> Table:
-    """What the machine has, and what to do where something is missing."""
+    """Show what the machine has, and what to do where something is missing."""
     table = empty_table("What grading needs here")
     table.add_column("", no_wrap=True)
     for heading in ("state", "found", "what to do"):

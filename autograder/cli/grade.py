@@ -182,7 +182,7 @@ def grade(
 
 
 def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
-    """What `--json` prints; the keys are a promise."""
+    """Make what `--json` prints; the keys are a promise."""
     students = [
         {
             "student": report.student,
@@ -271,13 +271,17 @@ def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignm
             of = len(assignment.functions)
             incomplete = {item.function for item in report.items if item.verdict != "passed"}
             by_function = ["" if report.points is None else f"{of - len(incomplete)} of {of}"]
-        row = [visible(report.student, 40), _points(report), *by_function, _in_lines(stands_out(report), room)]
-        table.add_row(*map(Text, row))
+        remark = textwrap.shorten(
+            visible(stands_out(report), 400), MAX_REMARK, placeholder=" …", break_on_hyphens=False
+        )
+        too_long = any(len(word) > room for word in remark.split())  # then a line may also end after a hyphen
+        lines = "\n".join(textwrap.wrap(remark, max(room, 1), break_on_hyphens=too_long))
+        table.add_row(*map(Text, (visible(report.student, 40), _points(report), *by_function, lines)))
     return table
 
 
 def _width(heading: str) -> int:
-    """How wide a column of points is."""
+    """Return how wide a column of points is."""
     return max(5, *map(len, heading.split("\n")))
 
 
@@ -304,13 +308,6 @@ def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> 
 
 def _points(report: Report) -> str:
     return "not graded" if report.points is None else number(report.points)
-
-
-def _in_lines(text: str, room: int) -> str:
-    """A text of 100 characters at most in lines of that width, which end after a word, or a hyphen of a long one."""
-    shown = textwrap.shorten(visible(text, 400), MAX_REMARK, placeholder=" …", break_on_hyphens=False)
-    too_long = any(len(word) > room for word in shown.split())
-    return "\n".join(textwrap.wrap(shown, max(room, 1), break_on_hyphens=too_long))
 
 
 def _sum(points: Iterable[float | None]) -> str:

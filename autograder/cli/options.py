@@ -72,7 +72,7 @@ def _known_layout(name: str) -> str:
 
 
 def _moment(deadline: datetime | None) -> datetime | None:
-    """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
+    """Read the deadline, of this machine's zone where it names none; UsageError where no hand-in can be that late."""
     from autograder.vocabulary.times import within_bounds
 
     try:
@@ -111,21 +111,21 @@ def name_course(folder: Path | None) -> None:
 
 
 def course() -> Path:
-    """The course that --course names, or the one that the current folder lies in; UsageError where there is none."""
+    """Find the course that --course names, or that the current folder lies in; UsageError where there is none."""
     from autograder.grading.assignment import find_course
 
     return _named.get() or find_course(Path.cwd())
 
 
 def root_for(path: Path) -> Path:
-    """Where a student's own check looks for its cases: the course that is named, else the handout round `path`."""
+    """Find where a student's own check looks for its cases: the course that is named, else the handout round `path`."""
     from autograder.grading.assignment import nearest_root
 
     return _named.get() or nearest_root(path)
 
 
 def course_first(arguments: Sequence[str]) -> list[str]:
-    """The same arguments with --course before the verb, so that it may stand anywhere before a `--`."""
+    """Move --course and its value before the verb, so that it may stand anywhere before a `--`."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     moved: list[str] = []
     rest: list[str] = []

@@ -54,7 +54,7 @@ def progress_bar(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, 
 def table_of(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, total: Sequence[str] | None = None
 ) -> Table:
-    """A table whose first column holds names, and whose others hold numbers; `total` is its last row."""
+    """Make a table whose first column holds names, and whose others hold numbers; `total` is its last row."""
     table = empty_table(title)
     table.add_column(headings[0], no_wrap=True)
     for heading in headings[1:]:
@@ -68,10 +68,10 @@ def table_of(
 
 
 def empty_table(title: str) -> Table:
-    """A table without columns, as all tables of the verbs look."""
+    """Make a table without columns, as all tables of the verbs look."""
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
 
 
 def short_name(function: str) -> str:
-    """The name of a function, as a narrow column shows it."""
+    """Shorten the name of a function, as a narrow column shows it."""
     return function.removeprefix("compute_").removeprefix("run_")

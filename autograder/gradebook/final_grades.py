@@ -70,7 +70,7 @@ class Final:
 
 
 def final_of(report: Report, rules: Rules) -> Final:
-    """The final grade of one report, by the rules in their order."""
+    """Make the final grade of one report, by the rules in their order."""
     policy, stem = rules.policy, file_stem(report.student)
     overrides = [override for override in rules.overrides if override.student == stem]
     questions = {} if policy.questions.extra_credit else rules.questions
@@ -140,7 +140,7 @@ class _Grade:
         self.adjust(rule, item, before, before if given is None else given, f"{item}{change}{why}")
 
     def override_whole(self, overrides: Iterable[Override], points: float | None) -> float | None:
-        """What decisions on a student's whole grade make of it."""
+        """Apply decisions on a student's whole grade."""
         for override in overrides:
             if not override.item:
                 rule, after = ("comment", points) if override.points is None else ("override", override.points)
@@ -163,7 +163,7 @@ class _Grade:
         self.leave_out([item for item, _ in lowest[: min(count, len(self.counting) - 1)]], "dropped")
 
     def total(self) -> float | None:
-        """The points of the items that count, on the scale of all; None where the grader failed on one of them."""
+        """Sum the points of the items that count, on the scale of all; None where the grader failed on one of them."""
         earned = [self.points[item] for item in self.counting]
         most = sum(self.most[item] for item in self.counting)
         if None in earned or not most:
@@ -173,7 +173,7 @@ class _Grade:
         return round(sum(points or 0.0 for points in earned) * all_items / most + self.on_top, 2)
 
     def charge_late(self, late: Late, rules: Rules, points: float | None, most: float) -> float | None:
-        """What the late days that are left make of the points; None where nobody knows when this was handed in."""
+        """Charge the late days that are left; None where nobody knows when this was handed in."""
         submitted = (rules.times or {}).get(self.student)
         if submitted is None:
             reason = "nothing says when this was handed in, so the late rules cannot be applied"

@@ -97,7 +97,7 @@ def person_of(cells: Mapping[str, str]) -> Person:
 
 
 def plain_heading(cell: str) -> str:
-    """A heading without what differs between platforms: `GitHub_Username` is `github username`."""
+    """Take from a heading what differs between platforms: `GitHub_Username` is `github username`."""
     return " ".join(re.sub(r"[_.]", " ", cell).casefold().split())
 
 
@@ -105,14 +105,14 @@ def plain_heading(cell: str) -> str:
 
 
 def key(name: str) -> str:
-    """`name` without what two ways of writing it may differ in: case, spacing, invisible marks, forms of letters."""
+    """Take from a name what two ways of writing it may differ in: case, spacing, invisible marks, forms of letters."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     shown = "".join(letter for letter in folded if letter.isspace() or unicodedata.category(letter) not in INVISIBLE)
     return " ".join(shown.split())
 
 
 def keys_of(names: Iterable[str]) -> frozenset[str]:
-    """The keys by which somebody with these names and ids is found; `Diaz, Ana` is also `Ana Diaz` and `diazana`."""
+    """Return the keys by which somebody with these names is found; `Diaz, Ana` is also `Ana Diaz` and `diazana`."""
     keys = set()
     for name in names:
         keys |= {key(name), key(name.lstrip("'"))}
@@ -123,7 +123,7 @@ def keys_of(names: Iterable[str]) -> frozenset[str]:
 
 
 def is_word(character: str) -> bool:
-    """Whether Ruby's `[[:word:]]` has it: letters, also circled ones, marks, decimal digits, connecting punctuation."""
+    """Tell whether Ruby's `[[:word:]]` has it: letters, also circled ones, marks, digits, connecting punctuation."""
     category = unicodedata.category(character)
     return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or CIRCLED.fullmatch(character) is not None
 
@@ -138,12 +138,12 @@ def index(people: Iterable[frozenset[str]]) -> dict[str, int | None]:
 
 
 def match(names: Iterable[str], positions: Mapping[str, int | None]) -> int | None:
-    """The position that the first of `names` with a meaning stands for; None where that is nobody, or several."""
+    """Return the position of the first of `names` with a meaning; None where that is nobody, or several."""
     return next((positions[key(name)] for name in names if key(name) in positions), None)
 
 
 def alternatives(student: str, identity: str) -> list[str]:
-    """What a student of a report may be called elsewhere: by the id first, then the name with it and without it.
+    """List what a student of a report may be called elsewhere: by the id first, then the name with it and without it.
 
     identity   as a report has it: what a name ends in is an id only where the platform's own layout said so
     """
@@ -183,6 +183,6 @@ def find_rows(
 
 
 def named(students: Sequence[str]) -> str:
-    """Some names, as a sentence shows them."""
+    """List some names, as a sentence shows them."""
     more = f" and {len(students) - 10} more" if len(students) > 10 else ""
     return ", ".join(visible(student, 80) for student in students[:10]) + more

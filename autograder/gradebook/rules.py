@@ -96,7 +96,7 @@ class Late(Table):
     extensions: dict[Student, Days] = {}
 
     def cost(self, student: str, submitted: datetime.datetime) -> tuple[float, str]:
-        """The per cent that handing in at that moment costs a student, infinity where nothing counts; and why."""
+        """Return the per cent that handing in then costs a student, infinity where nothing counts; and why."""
         moved = submitted.astimezone(datetime.UTC) - self.extensions.get(student, 0.0) * DAY
         deadlines = [LaterDeadline(deadline=self.deadline, cost=0.0), *self.later_deadlines]
         for number, due in enumerate(deadlines, start=1):
@@ -111,7 +111,7 @@ class Late(Table):
         return min(100.0, due.cost + self.per_day * days), begun
 
     def slip_days(self, student: str, submitted: datetime.datetime, left: int) -> int:
-        """How many of the slip days left are used: the fewest that make the cost least."""
+        """Tell how many of the slip days left are used: the fewest that make the cost least."""
         return min(range(left + 1), key=lambda days: self.cost(student, submitted - days * DAY)[0])
 
 
@@ -193,12 +193,12 @@ AnyTable = TypeVar("AnyTable", Policy, SlipDays)
 
 
 def read_policy(path: Path, assignment: Assignment | None) -> Policy:
-    """The policy in a TOML file, for these items or, with None, for any."""
+    """Read the policy in a TOML file, for these items or, with None, for any."""
     return _read_toml(path, Policy, [item.id for item in assignment.items] if assignment else None)
 
 
 def _read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) -> AnyTable:
-    """The table that a TOML file holds; raises UsageError naming the line of what cannot be used."""
+    """Read the table that a TOML file holds; raises UsageError naming the line of what cannot be used."""
     text = read_text(path)
     try:
         data = tomllib.loads(text)
@@ -223,7 +223,7 @@ def _read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) 
 
 
 def read_times(path: Path) -> dict[str, datetime.datetime]:
-    """The times in a CSV file with the columns student,submitted, one for each."""
+    """Read the times in a CSV file with the columns student,submitted, one for each."""
     times: dict[str, datetime.datetime] = {}
     for row in read_rows(path, ("student", "submitted"), others=True):
         if not row["student"]:
@@ -243,7 +243,7 @@ def keep_seen(out: Path, seen: Times) -> None:
 
 
 def times_of(out: Path, zone: datetime.tzinfo | None, given: Times | None = None, seen: Times | None = None) -> Times:
-    """When students handed in, as given or kept in `out`; a time without a zone is of `zone`, its platform's.
+    """Tell when students handed in, as given or kept in `out`; a time without a zone is of `zone`, its platform's.
 
     Raises UsageError where it is without, and so is the policy.
     """
@@ -260,7 +260,7 @@ def _kept_times(path: Path) -> dict[str, datetime.datetime]:
 
 
 def _times_csv(times: Times) -> bytes:
-    """The file that `read_times` reads."""
+    """Write the file that `read_times` reads."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("student", "submitted"))
@@ -306,7 +306,7 @@ class Rules:
         return sorted(name for name in self.policy.students if file_stem(name) not in everybody)
 
     def kept(self) -> Self:
-        """The same once the journal holds the new decisions, and with what others have decided meanwhile."""
+        """Return the same once the journal holds the new decisions, and with what others have decided meanwhile."""
         return replace(self, overrides=self.decisions.keep()) if self.decisions else self
 
 
@@ -320,7 +320,7 @@ def read_rules(
     *,
     replace_decisions: bool = False,
 ) -> Rules | None:
-    """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none.
+    """Read the rules in these files, else in those of an earlier run that `out` keeps; None where there are none.
 
     Those of `overrides` are added to the decisions that it keeps, and may replace some where that is meant.
 
@@ -347,7 +347,7 @@ def read_rules(
 
 
 def _slip_days(out: Path, late: Late | None) -> Callable[[str], tuple[int, int]] | None:
-    """The slip days of the term that `out` is part of, used in the order of deadlines, of equal ones of names."""
+    """Count the slip days of the term that `out` is part of, used in the order of deadlines, of equal ones of names."""
     folder = out.resolve()
     if late is None or not (path := folder.parent / SLIP_DAYS).is_file():
         return None

@@ -105,13 +105,13 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
 
 
 def container_requirements(packages: Iterable[str] = PACKAGES) -> str:
-    """What grading needs to import, notebooks included, with the versions of pyproject.toml."""
+    """List what grading needs to import, notebooks included, with the versions of pyproject.toml."""
     lines = requirements(needed_with(packages)).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pytest"))
 
 
 def _filled(template: str, **values: str) -> bytes:
-    """A template with a value for each of its words between two `@`."""
+    """Fill a template: each of its words between two `@` gets a value."""
     text = (TEMPLATES / template).read_text(encoding="utf-8")
     for name, value in values.items():
         text = text.replace(f"@{name.upper()}@", value)

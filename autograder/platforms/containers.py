@@ -47,7 +47,7 @@ TEXT_LENGTHS = (20_000, 5_000, 1_000, 200, 0)  # characters a test; the longest 
 
 
 def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Submission, Report]:
-    """The report on the one submission in `folder`. Raises GraderFault where nothing here guards the hidden cases."""
+    """Grade the one submission in `folder`. Raises GraderFault where nothing here guards the hidden cases."""
     chosen = assignment_of_submissions(find_course(ENGINE), [folder], assignment)
     fixtures = read_fixtures(chosen)
     if not stat.S_ISDIR(folder.stat().st_mode):
@@ -92,7 +92,7 @@ def run_prairielearn(base: Path) -> None:
 
 
 def students_of(metadata: Path) -> str:
-    """The names in Gradescope's submission_metadata.json: several for a group; "student" where it names nobody."""
+    """Return the names in Gradescope's submission_metadata.json, all of a group; "student" where it names nobody."""
     names = []
     with contextlib.suppress(OSError, ValueError, RecursionError), metadata.open("rb") as stream:
         data: Any = json.loads(stream.read(MAX_METADATA))
@@ -179,7 +179,7 @@ def _gradescope_test(
 
 
 def _messages(item: ItemResult, cases: Sequence[CaseResult]) -> str:
-    """What was wrong with these cases of an item: each message once, in their order; then a call to paste, if any."""
+    """Say what was wrong with these cases: each message once, in their order; then a call to paste, if any."""
     failed = [case for case in cases if case.verdict != "passed"]
     messages = dict.fromkeys(case.message or VERDICT_WORDS[case.verdict] for case in failed)
     small = counterexample_markdown(item) if item.fails_unseen else ""
@@ -221,7 +221,7 @@ def prairielearn_results(report: Report, notes: Sequence[str] = ()) -> dict[str,
 
 
 def ungradable(reasons: Sequence[str]) -> dict[str, Any]:
-    """What PrairieLearn reads where there is nothing to grade, or no grader."""
+    """Make what PrairieLearn reads where there is nothing to grade, or no grader."""
     return {"gradable": False, "format_errors": [visible(reason, 2_000) for reason in reasons]}
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.gradebook.roster import Roster, is_word
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, hand_in_of, is_folder, of_loose_files
+from autograder.platforms.hand_in import Assigned, HandIn, Owner, hand_in_of, is_folder, of_loose_files
 from autograder.submissions.finding import MAX_METADATA, MAX_SETTINGS, METADATA, SETTINGS, SUBMISSIONS, VERSIONED
 from autograder.submissions.names import PART, likeness, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
@@ -60,7 +60,7 @@ def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
 MOODLE_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
 
 
-def moodle(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def moodle(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Group files or folders by student; where two names claim a number, both are refused.
 
     Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
@@ -82,7 +82,7 @@ def moodle(entries: Entries, wanted: Wanted) -> list[HandIn]:
         if folders := [path for _, path in group if _is_folder(path)]:
             made.append(hand_in_of(folders[0], owner))
         else:
-            made.append(of_loose_files(owner, [(match["rest"] or "", path) for match, path in group], wanted))
+            made.append(of_loose_files(owner, [(match["rest"] or "", path) for match, path in group], assigned))
     return made
 
 
@@ -98,7 +98,7 @@ FIRST_LINE = re.compile(r"Name: (?P<name>[^\n]*?) \((?P<username>[^()\n]+)\)\s*\
 MAX_FIRST_LINE = 1_000  # bytes
 
 
-def blackboard(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def blackboard(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Make one hand-in of the loose files of each attempt."""
     attempts = grouped(entries, BLACKBOARD_NAME, lambda match: (match["owner"], match["when"]))
     # All names begin with the assignment's title, which ends at the last `_` that they share; not so for one student.
@@ -120,7 +120,7 @@ def blackboard(entries: Entries, wanted: Wanted) -> list[HandIn]:
                 who = Owner(line["username"], line["username"], (line["name"],))
         first = group[0][0]
         submitted = moment_or_none(f"{first['day']} {first['h']}:{first['m']}:{first['s']}", None)
-        made.append(of_loose_files(who, loose or [("", about[0])], wanted, submitted=submitted))
+        made.append(of_loose_files(who, loose or [("", about[0])], assigned, submitted=submitted))
     return made
 
 
@@ -133,7 +133,7 @@ BRIGHTSPACE_NAME = re.compile(
 )
 
 
-def brightspace(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def brightspace(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Make one hand-in of each folder, or of the loose files of one moment, in the platform's unnamed time zone."""
     matches = list(filter(None, (BRIGHTSPACE_NAME.fullmatch(entry.name) for entry in entries)))
     first_is_shared = len({match["first"] for match in matches}) < len({match["second"] for match in matches})
@@ -144,7 +144,7 @@ def brightspace(entries: Entries, wanted: Wanted) -> list[HandIn]:
         owner, submitted = Owner(f"{name}_{number}", f"brightspace:{number}", (name,)), moment_in_words(when)
         made += [hand_in_of(path, owner, submitted=submitted) for match, path in group if not match["rest"]]
         if loose := [(match["rest"], path) for match, path in group if match["rest"]]:
-            made.append(of_loose_files(owner, loose, wanted, submitted=submitted))
+            made.append(of_loose_files(owner, loose, assigned, submitted=submitted))
     return made
 
 
@@ -159,7 +159,7 @@ MAX_SUBMITTERS = 50  # of one submission
 MAX_LENGTH = 300  # characters of a name
 
 
-def gradescope(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def gradescope(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Make one hand-in of each folder of an export."""
     folders = [entry for entry in entries if entry.name != METADATA]
     path = Path(next(entry.path for entry in entries if entry.name == METADATA))
@@ -243,7 +243,7 @@ CODEGRADE_NAME = re.compile(  # copies to other file systems have lost the colon
 CODEGRADE_GROUP = re.compile(r'Group ["_](.*)["_]', re.DOTALL)
 
 
-def codegrade(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def codegrade(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Make one hand-in of each folder."""
     made = []
     for [(match, path)] in grouped(entries, CODEGRADE_NAME, lambda match: match.string).values():
@@ -301,7 +301,7 @@ def readings(filename: str) -> list[Named]:
     return ways[::-1]
 
 
-def canvas(files: Entries, wanted: Wanted) -> list[HandIn]:
+def canvas(files: Entries, assigned: Assigned) -> list[HandIn]:
     """Group the files of a download by student.
 
     Where a name can be read in several ways, the id that the roster knows counts; without one, the only reading that
@@ -324,7 +324,7 @@ def canvas(files: Entries, wanted: Wanted) -> list[HandIn]:
         refused.append(hand_in_of(path, way.owner, refused=reason))
 
     for ways, path in read:
-        likely = _known(ways, names, wanted.roster) or [way for way in ways if way.file >= least] or ways
+        likely = _known(ways, names, assigned.roster) or [way for way in ways if way.file >= least] or ways
         chosen = likely[0]
         if len({way.id for way in likely}) > 1:
             ids = " or ".join(dict.fromkeys(way.id for way in likely))
@@ -345,7 +345,7 @@ def canvas(files: Entries, wanted: Wanted) -> list[HandIn]:
         by_age = sorted(group, key=lambda file: file[0].file)
         on_time = [(way, path) for way, path in by_age if not way.late] or by_age
         newest = on_time[-1][0]
-        hand_in = of_loose_files(newest.owner, [(way.rest, path) for way, path in on_time], wanted, late=newest.late)
+        hand_in = of_loose_files(newest.owner, [(way.rest, path) for way, path in on_time], assigned, late=newest.late)
         graded = (hand_in.path, hand_in.beside)
         order = max(way.file for way, path in on_time if path in graded)
         others = tuple(shown_name(path.name) for _, path in group if path not in graded)
@@ -354,7 +354,7 @@ def canvas(files: Entries, wanted: Wanted) -> list[HandIn]:
 
 
 def _known(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | None) -> list[Named]:
-    """The readings whose id the roster knows: one, or those between which nothing decides.
+    """Return the readings whose id the roster knows: one, or those between which nothing decides.
 
     Of two that share a number the one further right counts, for a file's number is nobody's to choose. Of others, the
     one whose id no file has that can be read in one way only.
@@ -387,7 +387,7 @@ NOT_CLONED = re.compile(r"failed_to_(?:clone_repository|determine_version_on_\w+
 MAX_VERSION = 100_000
 
 
-def submitty(entries: Entries, wanted: Wanted) -> list[HandIn]:
+def submitty(entries: Entries, assigned: Assigned) -> list[HandIn]:
     """Make a hand-in of each student's version that counts in Submitty."""
     if not _is_whole(entries):
         return [
@@ -432,7 +432,7 @@ def _on_server(entry: Entry, here: str, there: str) -> Path:
 
 
 def _version(folder: Path, checkout: Path | None) -> HandIn:
-    """The version of one student that counts.
+    """Make a hand-in of the version of one student that counts.
 
     checkout   where what was pulled of the student's repository may lie; the same folder where there is no such place
     """
@@ -504,9 +504,9 @@ def clones_among(entries: Entries) -> list[Entry]:
     return [entry for entry in entries if is_folder(entry) and is_there(Path(entry.path) / ".git")]
 
 
-def github(clones: Entries, folder: str, wanted: Wanted) -> list[HandIn]:
+def github(clones: Entries, folder: str, assigned: Assigned) -> list[HandIn]:
     """Make a hand-in of each repository that shares the assignment's name; none where that name is not clear."""
-    start = assignment_of([entry.name for entry in clones], folder, wanted.roster, wanted.module)
+    start = assignment_of([entry.name for entry in clones], folder, assigned.roster, assigned.module)
     return [
         hand_in_of(Path(entry.path), Owner(entry.name.removeprefix(start)))
         for entry in clones
@@ -515,7 +515,7 @@ def github(clones: Entries, folder: str, wanted: Wanted) -> list[HandIn]:
 
 
 def assignment_of(names: Sequence[str], folder: str, roster: Roster | None, module: str = "") -> str:
-    """What stands before the usernames, with its hyphen: what most names share; "" where that is not clear.
+    """Return what stands before the usernames, with its hyphen: what most names share; "" where that is not clear.
 
     The download's folder says it, then the roster; else it holds the module's name, where names that share more do so.
     """
@@ -546,7 +546,7 @@ class Layout:
 
     name: str
     recognised: Callable[[Entries], list[Entry]]
-    hand_ins: Callable[[Entries, Wanted], list[HandIn]]
+    hand_ins: Callable[[Entries, Assigned], list[HandIn]]
     is_name: Callable[[str], object] = lambda name: False
 
 
@@ -571,7 +571,7 @@ def _canvas_among(entries: Entries) -> list[Entry]:
 def _named(
     name: str,
     pattern: re.Pattern[str],
-    hand_ins: Callable[[Entries, Wanted], list[HandIn]],
+    hand_ins: Callable[[Entries, Assigned], list[HandIn]],
     fits: Callable[[Entry, re.Match[str]], bool] = lambda entry, match: True,
 ) -> Layout:
     """Make the layout of a platform whose entries have names of one pattern, and are such as `fits` says."""

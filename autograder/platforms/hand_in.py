@@ -94,7 +94,7 @@ class Gathered:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Assigned:
     """What is to be handed in, and by whom; a file that defines one of `functions` is the work, whatever its name."""
 
     module: str
@@ -157,7 +157,7 @@ def gather(hand_ins: Iterable[HandIn], roster: Roster | None = None, deadline: d
 
 
 def _claim(owner: Owner, hand_in: HandIn, roster: Roster | None) -> tuple[_Claim, list[str], bool]:
-    """The claim of an owner, the students whom it concerns, and whether the roster, if any, knows the owner."""
+    """Return the claim of an owner, the students whom it concerns, and whether the roster, if any, knows the owner."""
     if roster is None:
         return _Claim(owner.student, hand_in, owner.identity), [student_name(owner.student)], True
     number = owner.identity.rpartition(":")[2]
@@ -173,7 +173,7 @@ def _claim(owner: Owner, hand_in: HandIn, roster: Roster | None) -> tuple[_Claim
 
 
 def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
-    """The submission that counts, or a sentence on why that cannot be told."""
+    """Return the submission that counts, or a sentence on why that cannot be told."""
     accounts = sorted({student if claim.by_id else claim.account for claim in claims})  # a roster may join some by ids
     if len(accounts) > 1:
         both = f"{visible(accounts[0], 100)} and {visible(accounts[1], 100)}"
@@ -221,31 +221,31 @@ class _Rank(NamedTuple):
     again: int
 
 
-def of_loose_files(owner: Owner, files: Sequence[tuple[str, Path]], wanted: Wanted, **more: Any) -> HandIn:
+def of_loose_files(owner: Owner, files: Sequence[tuple[str, Path]], assigned: Assigned, **more: Any) -> HandIn:
     """Make one hand-in of somebody's loose files, the oldest first, each with its name as the student gave it."""
-    chosen, beside = module_and_notebook(files, wanted)
+    chosen, beside = module_and_notebook(files, assigned)
     notes = []
     for name, path in files:
         module = RESUBMITTED.fullmatch(stem_of(name))
-        as_meant = module and module[1] == wanted.module and Path(name).suffix.lower() in SOURCES
+        as_meant = module and module[1] == assigned.module and Path(name).suffix.lower() in SOURCES
         if path in (chosen, beside) and kind_of(name) in SOURCES and not as_meant:
-            notes.append(taken_for(shown_name(name), name, wanted.module))
+            notes.append(taken_for(shown_name(name), name, assigned.module))
     return hand_in_of(chosen, owner, beside=beside, notes=tuple(filter(None, notes)), **more)
 
 
-def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tuple[Path, Path | None]:
+def module_and_notebook(files: Sequence[tuple[str, Path]], assigned: Assigned) -> tuple[Path, Path | None]:
     """Choose of one student's loose files, the oldest first: module and notebook, else the zip, else any file."""
     best: dict[str, tuple[_Rank, Path]] = {}
     for position, (name, path) in enumerate(files):
         match, suffix = RESUBMITTED.fullmatch(stem_of(name)), suffix_of(name)
         stem, again = (match[1], int(match[2] or 0)) if match else (name, 0)
-        contract, kind = stem == wanted.module, kind_of(path.name)
+        contract, kind = stem == assigned.module, kind_of(path.name)
         if kind == ".zip":
-            holds = zip_holds_work(path, wanted.module)
+            holds = zip_holds_work(path, assigned.module)
         else:  # some of what is graded, and not its stubs alone
-            holds = kind in CAPS and bool(wanted.functions) and is_begun(beginning(path), wanted.functions)
-        alike = EXACT if contract else likeness(name, wanted.module)
-        rank = _Rank(contract and (holds or not wanted.functions), holds, alike, position, again)
+            holds = kind in CAPS and bool(assigned.functions) and is_begun(beginning(path), assigned.functions)
+        alike = EXACT if contract else likeness(name, assigned.module)
+        rank = _Rank(contract and (holds or not assigned.functions), holds, alike, position, again)
         if suffix not in best or rank > best[suffix][0]:
             best[suffix] = (rank, path)
     known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]

@@ -10,6 +10,7 @@ none is left out and named, and makes no layout another. `--layout` says which i
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.downloads import BY_NAMES, Entries, clones_among, github
-from autograder.platforms.hand_in import Gathered, HandIn, Owner, Wanted, gather, is_folder
+from autograder.platforms.hand_in import Assigned, Gathered, HandIn, Owner, gather, is_folder
 from autograder.submissions.finding import (
     METADATA,
     SETTINGS,
@@ -70,12 +71,12 @@ def gathered(
     functions   that are graded: a loose file with one of them is somebody's work
     raises      UsageError where there is nothing to grade
     """
-    wanted = Wanted(module, functions, roster)
+    assigned = Assigned(module, functions, roster)
     out = None if out is None else out.resolve()
     with ExitStack() as stack:
-        class_ = _Class(wanted, layout, out)
+        class_ = _Class(assigned, layout, out)
         for path in paths:
-            class_.read(_opened(path, stack, wanted, layout, class_zip=class_zip))
+            class_.read(_opened(path, stack, assigned, layout, class_zip=class_zip))
         hand_ins = [each for each in class_.hand_ins if out is None or each.path.resolve() != out]
         made = gather(hand_ins, roster, deadline)
         refused = tuple(dict.fromkeys([*class_.refused, *made.refused]))
@@ -109,7 +110,7 @@ class _Opened:
     unpacked: Unpacked = field(default_factory=Unpacked)
 
     def fault_of(self, hand_in: HandIn, module: str) -> str:
-        """Why a hand-in cannot be read, by what of its entry was not unpacked; "" where that is of no account."""
+        """Say why a hand-in cannot be read, by what of its entry was not unpacked; "" where that is of no account."""
         if not (self.unpacked.lost or self.unpacked.skipped):
             return ""
         names = hand_in.path.relative_to(self.path).parts[:2]  # students' own folders may lie in the platform's
@@ -119,7 +120,7 @@ class _Opened:
         return lost or ("" if holds_all else skipped)
 
 
-def _opened(path: Path, stack: ExitStack, wanted: Wanted, layout: str, *, class_zip: bool) -> _Opened:
+def _opened(path: Path, stack: ExitStack, assigned: Assigned, layout: str, *, class_zip: bool) -> _Opened:
     if layout == ONE:
         return _Opened(path, _name_of(path), False)
     if not (path.suffix.lower() == ".zip" and stat.S_ISREG(_mode(path))):
@@ -129,7 +130,7 @@ def _opened(path: Path, stack: ExitStack, wanted: Wanted, layout: str, *, class_
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autograder-")))
         unpacked = unpack(path, folder)
         place = _only_folder(folder) or folder
-        if layout or _is_class(place, wanted):
+        if layout or _is_class(place, assigned):
             return _Opened(place, path.stem, True, unpacked)
     else:
         try:
@@ -147,7 +148,7 @@ def _name_of(path: Path) -> str:
 
 
 def _only_folder(path: Path) -> Path | None:
-    """The folder that alone lies in another and bears no platform's name."""
+    """Return the folder that alone lies in another and bears no platform's name."""
     inner = [entry for entry in os.scandir(path) if not is_ignored(entry.name)]
     if len(inner) != 1 or not is_folder(inner[0]) or any(each.recognised(inner) for each in BY_NAMES):
         return None
@@ -155,7 +156,7 @@ def _only_folder(path: Path) -> Path | None:
 
 
 def _unwrapped(path: Path) -> Path:
-    """The folder, or the one folder in it where what lies there bears a platform's names or is mostly clones."""
+    """Return the folder, or the one folder in it where what lies there bears a platform's names or is mostly clones."""
     try:
         inner = _only_folder(path) if path.is_dir() else None
         if inner is None:
@@ -167,7 +168,7 @@ def _unwrapped(path: Path) -> Path:
 
 
 def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
-    """Whether a zip with these entries holds a class, and not one student's work."""
+    """Tell whether a zip with these entries holds a class, and not one student's work."""
     kept = [parts for parts in paths if parts and not any(map(is_ignored, parts))]
     top = kept[0][0] if kept else ""
     if all(len(parts) > 1 and parts[0] == top for parts in kept) and not _is_of_platform(top):
@@ -193,17 +194,17 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _is_class(folder: Path, wanted: Wanted) -> bool:
-    """Whether a folder is one of submissions: a platform's, or without a module of its own, or with others' beside."""
+def _is_class(folder: Path, assigned: Assigned) -> bool:
+    """Tell whether it is a folder of submissions: a platform's, without a module of its own, or with others' beside."""
     try:
         entries = entries_of(folder)
     except (OSError, ValueError):
         return False
-    own = [entry for entry in entries if is_module(entry, wanted.module)]
+    own = [entry for entry in entries if is_module(entry, assigned.module)]
     others = [entry for entry in entries if entry not in own]
     if not own:
         return bool(others)
-    beside = len(works_beside(others, wanted.module, wanted.functions))
+    beside = len(works_beside(others, assigned.module, assigned.functions))
     named = max(sum(map(may_be_one, each.recognised(others))) for each in BY_NAMES)
     return max(beside, named) >= (1 if all(map(is_folder, own)) else 2)
 
@@ -215,7 +216,7 @@ def _is_class(folder: Path, wanted: Wanted) -> bool:
 class _Class:
     """What was handed in at all places, the names there of what nobody did, and why somebody's is not graded."""
 
-    wanted: Wanted
+    assigned: Assigned
     layout: str
     out: Path | None
     hand_ins: list[HandIn] = field(default_factory=list)
@@ -224,9 +225,9 @@ class _Class:
 
     def read(self, opened: _Opened) -> None:
         """Add what lies at one place."""
-        module, is_class = self.wanted.module, opened.is_class
+        module, is_class = self.assigned.module, opened.is_class
         if is_class is None and stat.S_ISDIR(_mode(opened.path)):
-            is_class = self.layout != "" or _is_class(opened.path, self.wanted) or None
+            is_class = self.layout != "" or _is_class(opened.path, self.assigned) or None
         place = place_at(opened.path, module, self.out, is_class=is_class)
         if not place.is_class:
             self.hand_ins += self._plain(place)
@@ -243,16 +244,16 @@ class _Class:
 
     def _laid_out(self, place: Place, name: str) -> Sequence[HandIn]:
         """Make hand-ins of a folder of submissions by its layout."""
-        module, chosen = self.wanted.module, self.layout or evident(place.entries)
+        module, chosen = self.assigned.module, self.layout or evident(place.entries)
         for platform in BY_NAMES:
             if platform.name == chosen and (known := platform.recognised(place.entries)):
-                return self._with_others(place, known, platform.hand_ins(known, self.wanted))
+                return self._with_others(place, known, platform.hand_ins(known, self.assigned))
         if self.layout in ("", GITHUB):
             # The class as repositories, where most of what holds work is one and it is clear where usernames begin.
             clones = clones_among(place.entries)
             works = [entry for entry in place.entries if entry in clones or holds_work(entry, module)]
             if self.layout or len(clones) * 2 > len(works):
-                hand_ins = github(clones, name, self.wanted)
+                hand_ins = github(clones, name, self.assigned)
                 paths = {each.path for each in hand_ins}
                 if hand_ins:
                     return self._with_others(place, [each for each in clones if Path(each.path) in paths], hand_ins)
@@ -270,7 +271,7 @@ class _Class:
 
     def _with_others(self, place: Place, known: Entries, hand_ins: Sequence[HandIn]) -> Sequence[HandIn]:
         """Add to what a platform laid out what others handed in beside it: nobody's work is lost where it lies."""
-        module, others = self.wanted.module, []
+        module, others = self.assigned.module, []
         self.ignored += place.left_out
         for entry in place.entries:
             if entry in known:
@@ -284,11 +285,11 @@ class _Class:
         return [*hand_ins, *others]
 
     def _plain(self, place: Place) -> list[HandIn]:
-        return [self._hand_in(candidate) for candidate in candidates_at(place, self.wanted.module)]
+        return [self._hand_in(candidate) for candidate in candidates_at(place, self.assigned.module)]
 
     def _hand_in(self, candidate: Candidate) -> HandIn:
         is_folder = stat.S_ISDIR(_mode(candidate.path))
-        submitted = _collected(candidate.path, self.wanted.module) if is_folder else None
+        submitted = _collected(candidate.path, self.assigned.module) if is_folder else None
         return HandIn((Owner(candidate.student),), candidate.path, candidate.shown, submitted=submitted)
 
 
@@ -298,20 +299,15 @@ def _nameless(name: str, folder: str) -> str:
 
 
 def _collected(folder: Path, module: str) -> datetime | None:
-    """When nbgrader collected what lies in <student>/<assignment>/, where it is clear which assignment counts.
+    """Read when nbgrader collected what lies in <student>/<assignment>/, where it is clear which assignment counts.
 
     (nbgrader's docs, exchange_api.rst: timestamp.txt beside the work.)
     """
 
-    def entries_or_none(place: Path) -> list[os.DirEntry[str]]:
-        try:
-            return entries_of(place)
-        except OSError:
-            return []
-
     names = {f"{module}.py", f"{module}.ipynb"}
-    inner = [Path(entry.path) for entry in entries_or_none(folder) if is_folder(entry)]
-    having = [place for place in inner if names & {entry.name for entry in entries_or_none(place)}]
+    files = folder.glob(f"*/{glob.escape(module)}.*")  # nothing where it may not be looked at
+    kept = [path for path in files if path.name in names and not path.parent.is_symlink()]
+    having = list({path.parent for path in kept if not is_ignored(path.parent.name)})
     if len(having) != 1:
         return None
     try:

@@ -121,7 +121,7 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
 
 @contextlib.contextmanager
 def _settings(course: Path, database: str) -> Iterator[Any]:
-    """nbgrader's application, with the settings of the course."""
+    """Start nbgrader's application, with the settings of the course."""
     if not (course / CONFIG).is_file():
         raise UsageError(f"{course} holds no {CONFIG}: give --course the folder that does.")
     try:
@@ -239,7 +239,7 @@ def _grade(notebook: Any, report: Report, handed: Handed, before: Mapping[str, s
 
 
 def comments_on(report: Report, names: Sequence[str]) -> dict[str, str]:
-    """The comment on each of these functions that has items, by its name; a cause stands at the first it concerns."""
+    """Comment on each of these functions that has items, by its name; a cause stands at the first it concerns."""
     comments: dict[str, str] = {}
     cause = report.cause
     for name in names:
@@ -322,7 +322,7 @@ PASTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*"
 
 
 def harmless(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
-    """`text`, or where it would do anything but be read, the same in a block of code; `as_written` takes that back."""
+    """Put a text that would do anything but be read into a block of code; `as_written` takes that back."""
     if _only_shows(text, pictures):
         return text
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
@@ -330,13 +330,13 @@ def harmless(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def as_written(text: str) -> str:
-    """What `harmless` was given."""
+    """Return what `harmless` was given."""
     match = re.fullmatch(r"\(shown as it was written: [^\n]*\)\n\n(`+)\n(.*)\n\1", text, re.DOTALL)
     return match[2] if match else text
 
 
 def _only_shows(text: str, pictures: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether nbconvert renders it without HTML of the student's own, diagrams that run, or addresses that act."""
+    """Tell whether nbconvert renders it without HTML of the student's own, diagrams that run, or addresses that act."""
     if len(text) > MAX_RENDERED:
         return False
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath

@@ -212,7 +212,12 @@ def statements_of(number: int, code: str, module: str) -> list[Statement]:
         end = starts[cast("int", node.end_lineno) - 1] + cast("int", node.end_col_offset)
         statement = Statement(number, node, raw[position:end].decode())
         position = end
-        if _may_bind(node, module):
+        binds = isinstance(node, _BINDING)
+        if isinstance(node, ast.ImportFrom):
+            binds = node.module not in ("__future__", module)
+        elif isinstance(node, ast.If):  # not what runs where the notebook is a program
+            binds = not any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
+        if binds:
             _add_scope(statement)
         statements.append(statement)
     return statements
@@ -247,14 +252,6 @@ def _parsed_cell(code: str) -> tuple[str, ast.Module]:
                 number += 1
                 goes_on = lines[number].endswith("\\")
                 lines[number] = ""
-
-
-def _may_bind(node: ast.stmt, module: str) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return node.module not in ("__future__", module)
-    if isinstance(node, ast.If):
-        return not any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
-    return isinstance(node, _BINDING)
 
 
 def _add_scope(statement: Statement) -> None:
@@ -433,9 +430,10 @@ def _cells(text: str) -> list[Any]:
 
 def _grade_id(cell: Any) -> str:
     """Return the name that nbgrader has given to a cell; "" where it has none."""
-    for key in ("metadata", "nbgrader", "grade_id"):
-        cell = cell.get(key) if isinstance(cell, dict) else None
-    return cell if isinstance(cell, str) else ""
+    match cell:
+        case {"metadata": {"nbgrader": {"grade_id": str() as name}}}:
+            return name
+    return ""
 
 
 def _joined(lines: Any) -> str:

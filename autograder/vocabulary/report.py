@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -167,12 +166,9 @@ def json_bytes(data: Mapping[str, Any]) -> bytes:
     """
     text = json.dumps(data, indent=1, ensure_ascii=False)
     if not text.replace("\n", "").isprintable():
-        text = re.sub(r"[^\n -~]", _escaped_if_invisible, text)
+        invisible = {letter for letter in text if letter != "\n" and unicodedata.category(letter) in INVISIBLE}
+        text = text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in invisible})
     return text.encode() + b"\n"
-
-
-def _escaped_if_invisible(character: re.Match[str]) -> str:
-    return json.dumps(character[0])[1:-1] if unicodedata.category(character[0]) in INVISIBLE else character[0]
 
 
 # Reading: a report may have been edited by hand, or be another program's

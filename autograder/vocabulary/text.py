@@ -67,22 +67,22 @@ def number(value: float) -> str:
 
 
 def harmless(cell: str) -> str:
-    """Text with a `'` before whatever a spreadsheet would run, wherever it splits cells; `as_written` takes it out."""
+    """Put a `'` before whatever a spreadsheet would run, wherever it splits cells; `as_written` takes it out."""
     return "".join(f"'{part}" if _is_formula(part.lstrip("'")) else part for part in SEPARATOR.split(cell))
 
 
 def as_written(cell: str) -> str:
-    """What `harmless` was given."""
+    """Return what `harmless` was given."""
     parts = SEPARATOR.split(cell)
     return "".join(part[1:] if part[:1] == "'" and _is_formula(part.lstrip("'")) else part for part in parts)
 
 
 def reads_as_formula(text: str) -> bool:
-    """Whether some spreadsheet would take `text`, or a part of it as a cell of its own, for a formula."""
+    """Tell whether some spreadsheet would take `text`, or a part of it as a cell of its own, for a formula."""
     return any(map(_is_formula, SEPARATOR.split(text)))
 
 
 def _is_formula(part: str) -> bool:
-    """Whether it begins as a formula does, after whatever a spreadsheet may drop before it looks for one."""
+    """Tell whether it begins as a formula does, after whatever a spreadsheet may drop before it looks for one."""
     shown = (letter for letter in part if not letter.isspace() and unicodedata.category(letter) not in INVISIBLE)
     return unicodedata.normalize("NFKC", next(shown, ""))[:1] in FORMULA_STARTS
