@@ -318,15 +318,15 @@ class StudentPages:
     """Makes the pages of one class."""
 
     def __init__(self, assignment: Assignment) -> None:
-        """Read the handout, and where known mistakes are seen."""
-        self._assignment, self._handout = assignment, assignment.untouched_source()
+        """Read where known mistakes are seen."""
+        self._assignment = assignment
         self._known = known_places(assignment.folder, staff=True)
 
     def html(self, submission: Submission, report: Report, details: Details) -> str:
         """The page of one student."""
         notes = submission.notes
         try:
-            listing = listing_of(submission, report, self._assignment.functions, self._handout, self._known)
+            listing = listing_of(submission, report, self._assignment.functions, self._known)
         except Exception:  # whatever a student wrote, it ends no run: the page is then without it
             listing, notes = NOTHING, (*notes, UNLISTED)
         return feedback_page(report, notes, details, listing, self._assignment.title)

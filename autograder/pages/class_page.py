@@ -6,7 +6,6 @@ makes links of those that did not pass, to that item on the student's page.
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,21 +38,6 @@ LEADING = 2  # columns before the first function: student and points, or the fin
 MAX_NOTE, MAX_NAMES = 80, 2  # characters of what stands out; names and verdicts in it
 MAX_LESSONS = 3
 MAX_TRIED = 5  # students whose code is looked for
-MAX_SLOW = 10
-LEAST_SECONDS = 1.0  # nobody waits for less
-TIMES_THE_USUAL = 10.0
-CATALOGUE_ENTRY = """\
-    Mistake(
-        slug="…",          # what is wrong, as an id
-        code="…",          # the letter of {function} in the catalogue, and the next number
-        function="{function}",
-        hint="…",          # a question or a pointer, never the corrected line
-        source='''\\
-{source}
-''',
-    ),
-"""
-UNKNOWN_SOURCE = "def {function}(…):     # the wrong text, in your own words: ask {student} how it is written"
 
 
 def _no_code(student: str, function: str) -> str:
@@ -108,7 +92,7 @@ class ClassPage:
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._tally, self._clock = Tally(), Clock()
+        self._tally = Tally()
         self._assignment = ""
         self._layers: set[str] | None = None
         self._fixtures: set[str] = set()
@@ -124,7 +108,6 @@ class ClassPage:
         answers   item → fingerprint of an answer that no known mistake gives
         """
         self._tally.add(report, final, answers)
-        self._clock.add(report)
         self._assignment = self._assignment or report.assignment
         self._layers = set(report.isolation) if self._layers is None else self._layers & set(report.isolation)
         self._fixtures.add(report.fixtures)
@@ -161,7 +144,6 @@ class ClassPage:
         lowest = {student for _, student in self._lowest}
         counts = self._groups | Counter(lowest=len(lowest))
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
-        times = {"started": str(run.get("started") or ""), "seconds": run.get("seconds"), "slow": self._clock.slow()}
         verdicts = {verdict for item in figures.items for verdict in item.verdicts}
         return page_template("index.html").generate(
             policy=policy,
@@ -177,7 +159,7 @@ class ClassPage:
             teach=_lessons(figures, background),
             groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
             warnings=self._warnings(isolation),
-            histogram=_histogram(figures),
+            bins=BINS,
             verdicts=[verdict for verdict in VERDICTS if verdict in verdicts],
             columns=columns,
             # The places, from 1, of the columns where functions begin, and of the one after the last item.
@@ -187,7 +169,6 @@ class ClassPage:
             ],
             rows=_rows(reports, finals, columns, mistakes, lowest) if self._student is not None else (),
             run=run,
-            times=times if any(times.values()) else None,
             # What is no difference in points comes first, then the greatest loss.
             changes=None
             if changes is None
@@ -250,20 +231,13 @@ def _lessons(figures: Summary, background: Background) -> list[dict[str, Any]]:
 
 
 def _examples(figures: Summary, background: Background) -> dict[str, dict[str, str]]:
-    """Return, by its place on the page, how a student wrote each wrong answer: the shortest of the first few.
-
-    text    "" where that is not known
-    entry   for the catalogue, to complete
-    """
+    """Return, by its place on the page, how a student wrote each wrong answer: the shortest of the first few, or ""."""
     examples = {}
     for anchor, answer in _anchored(figures).items():
         names = [who.student for who in answer.who[:MAX_TRIED]]
         written = [(text, name) for name in names if (text := background.code_of(name, answer.function))]
         text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
-        source = text or UNKNOWN_SOURCE.format(function=answer.function, student=student)
-        quoted = source.rstrip().replace("\\", "\\\\").replace("'''", "\\'\\'\\'")  # it stands between three quotes
-        entry = CATALOGUE_ENTRY.format(function=answer.function, source=quoted)
-        examples[anchor] = {"student": student, "text": text, "entry": entry}
+        examples[anchor] = {"student": student, "text": text}
     return examples
 
 
@@ -276,25 +250,6 @@ class Column:
 
     name: str
     is_function: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """A student's row; `mistakes` are their places in the class's list, `groups` some of GROUPS.
-
-    points   the final grade where rules apply
-    earned   what the grader gave, where that is another number
-    status   "" for who is graded as usual
-    """
-
-    student: str
-    points: float | None
-    earned: float | None
-    status: str
-    mistakes: str
-    groups: str
-    cells: Markup
-    note: str
 
 
 def _columns(figures: Summary) -> list[Column]:
@@ -312,8 +267,14 @@ def _rows(
     columns: Sequence[Column],
     mistakes: Sequence[Group],
     lowest: Collection[str],
-) -> Iterator[Row]:
-    """Make the rows, in the order of the reports; `finals` are the grades under a course's rules, where it has some."""
+) -> Iterator[dict[str, Any]]:
+    """Make the rows, in the order of the reports.
+
+    points, earned   the final grade where rules apply, and what the grader gave, where that is another number
+    status           "" for who is graded as usual
+    mistakes         their places in the class's list
+    groups           some of GROUPS
+    """
     places = {mistake.name: str(place) for place, mistake in enumerate(mistakes)}
     for report in reports:
         final = None if finals is None else finals.get(report.student)
@@ -324,16 +285,16 @@ def _rows(
             status = NOT_GRADED
         else:
             status = "no final grade" if final is not None and final.points is None else ""
-        yield Row(
-            student=report.student,
-            points=report.points if final is None else final.points,
-            earned=None if final is None or final.is_excused or final.points == report.points else report.points,
-            status=status,
-            mistakes=" ".join(places[name] for name in made),
-            groups=" ".join([*_groups_of(report, final), *(["lowest"] if report.student in lowest else [])]),
-            cells=_cells(report, columns),
-            note=visible(stands_out(report, MAX_NAMES), MAX_NOTE),
-        )
+        yield {
+            "student": report.student,
+            "points": report.points if final is None else final.points,
+            "earned": None if final is None or final.is_excused or final.points == report.points else report.points,
+            "status": status,
+            "mistakes": " ".join(places[name] for name in made),
+            "groups": " ".join([*_groups_of(report, final), *(["lowest"] if report.student in lowest else [])]),
+            "cells": _cells(report, columns),
+            "note": visible(stands_out(report, MAX_NAMES), MAX_NOTE),
+        }
 
 
 def _groups_of(report: Report, final: Final | None) -> list[str]:
@@ -380,59 +341,3 @@ def _item_cell(verdict: Verdict, word: str, points: float | None, max_points: fl
     words = word + ("" if plain or points is None else f", {number(points)} of {number(max_points)}")
     partial = Markup(' data-p="{}"').format(number(points)) if points and points < max_points else Markup("")
     return Markup('<td class="{}"{}>{}</td>').format(verdict, partial, words)
-
-
-# Scores and times
-
-
-def _histogram(figures: Summary) -> dict[str, Any] | None:
-    """Place the histogram's parts, in per cent of its box; None where nobody has a score."""
-    if figures.median is None:
-        return None
-    left, right, ceiling, floor = 2.0, 98.0, 17.0, 80.0
-    highest = max(figures.distribution) or 1
-
-    def across(percent: float) -> float:
-        return round(left + (right - left) * percent / 100, 2)
-
-    bars, ranges = [], []
-    for place, count in enumerate(figures.distribution):
-        low, high = 100 * place / BINS, 100 * (place + 1) / BINS
-        ranges.append(f"{low:.0f} to {high:.0f} per cent: {count}")
-        height = round((floor - ceiling - 9) * count / highest, 2)
-        x, end = across(low) + 0.3, across(high) - 0.3
-        bars.append({
-            "x": round(x, 2), "width": round(end - x, 2), "middle": round((x + end) / 2, 2),
-            "y": round(floor - height, 2), "height": height, "count": count,
-        })  # fmt: skip
-    return {
-        "left": left, "right": right, "ceiling": ceiling, "floor": floor, "bars": bars,
-        "ticks": [{"x": across(percent), "label": percent} for percent in range(0, 101, 10)],
-        "median": across(100 * figures.median / figures.max_points) if figures.max_points else left,
-        "words": "Submissions by score. " + ", ".join(ranges) + ".",
-    }  # fmt: skip
-
-
-class Clock:
-    """The times of every item."""
-
-    def __init__(self) -> None:
-        """Begin with nobody."""
-        self._times: dict[str, list[tuple[float, str, Verdict]]] = {}
-
-    def add(self, report: Report) -> None:
-        """Count a report in."""
-        for item in report.items:
-            if item.seconds > 0:
-                self._times.setdefault(item.item, []).append((item.seconds, report.student, item.verdict))
-
-    def slow(self) -> list[dict[str, Any]]:
-        """List what took more than ten times what the class needs for that item, the longest first."""
-        slow: list[dict[str, Any]] = []
-        for item, times in self._times.items():
-            usual = statistics.median(seconds for seconds, _, _ in times)
-            for seconds, student, verdict in times:
-                if seconds >= LEAST_SECONDS and seconds > TIMES_THE_USUAL * usual:
-                    row = {"student": student, "item": item, "verdict": verdict, "seconds": seconds, "usual": usual}
-                    slow.append(row)
-        return sorted(slow, key=lambda row: (-row["seconds"], row["student"]))[:MAX_SLOW]

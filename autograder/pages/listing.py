@@ -1,13 +1,11 @@
-"""A submission's text as its page shows it: coloured lines, marks at what failed, what differs from the handout.
+"""A submission's text as its page shows it: coloured lines, with marks at what failed.
 
 Nothing here runs a line of it, everything has a cap, and all of it is escaped.
 """
 
 from __future__ import annotations
 
-import ast
 import bisect
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +18,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from autograder.checking.fault_lines import Known, line_in_message, marked_line
-from autograder.submissions.submission import BREAK, UNPARSABLE, Submission, outlined
+from autograder.submissions.submission import BREAK, Submission, outlined
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.text import visible
 
@@ -29,8 +27,6 @@ LINE_BYTES = 60  # of a line's own markup
 MAX_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
 MAX_WIDTH, TAB = 240, 4  # characters of a line, and of a tab
-DIFF_LINES, DIFF_BYTES, DIFF_CONTEXT = 1_500, 14_000, 1
-DIFF_KINDS = {"+": "added", "-": "removed", "@": "where", " ": "same"}
 # The first that a token is in gives its class. f: what is defined; i: what a string interpolates, which is no text.
 CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "c"),
@@ -94,14 +90,6 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A line of the diff from the handout: its kind is one of `added`, `removed`, `where`, `same`."""
-
-    kind: str
-    html: Markup
-
-
-@dataclass(frozen=True)
 class Listing:
     """What is shown of a submission's text.
 
@@ -116,7 +104,6 @@ class Listing:
     rest: Piece | None
     places: Mapping[str, tuple[int, str]]
     cause: tuple[int, str] | None
-    changes: tuple[Change, ...]
     unread: tuple[Piece, ...] = ()
 
     def around(self, at: int, count: int = 2) -> list[Line]:
@@ -126,12 +113,10 @@ class Listing:
         return [line for line in piece.lines if line.number and abs(line.at - at) <= count] if piece else []
 
 
-NOTHING = Listing({}, None, {}, None, ())
+NOTHING = Listing({}, None, {}, None)
 
 
-def listing_of(
-    submission: Submission, report: Report, functions: Sequence[str], handout: str = "", known: Known = NO_MISTAKES
-) -> Listing:
+def listing_of(submission: Submission, report: Report, functions: Sequence[str], known: Known = NO_MISTAKES) -> Listing:
     """List what was graded, and cells that could not be read; nothing where there is no text at all."""
     if not submission.source and not submission.unread_cells:
         return NOTHING
@@ -152,8 +137,7 @@ def listing_of(
     shown = {line.at for piece in (*pieces.values(), *([rest] if rest else [])) for line in piece.lines if line.number}
     places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
     cause = unread_cause if cause_at not in shown or cause_at is None else (cause_at, submission.place(cause_at))
-    changes = _changes(handout, submission, lines, spans) if handout and submission.source else ()
-    return Listing(pieces, rest, places, cause, tuple(changes), unread)
+    return Listing(pieces, rest, places, cause, unread)
 
 
 def _unread_cells(
@@ -335,40 +319,3 @@ def _class(kind: _TokenType) -> str:
 def _cut(line: str) -> str:
     line = line[: MAX_WIDTH + 1].expandtabs(TAB)
     return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"
-
-
-# What differs from the handout
-
-
-def _changes(handout: str, submission: Submission, lines: Sequence[str], spans: Mapping[str, Span]) -> Iterator[Change]:
-    """Diff with the handout: the file, or of a notebook each function. It is cut where it grows too long."""
-    given = handout.split("\n")
-    if submission.cells:
-        diff = []
-        functions = _spans(handout)
-        for name, (first, last) in spans.items():
-            begin, end = functions.get(name, (1, 0))
-            diff += [f"@@ {name} @@", *_diff(given[begin - 1 : end], lines[first - 1 : last])]
-    else:
-        diff = _diff(given, lines)
-    room = DIFF_BYTES
-    for index, line in enumerate(diff):
-        html = escape(visible(_cut(line)))
-        room -= len(html.encode()) + 30
-        if room < 0:
-            yield Change("where", escape(f"… {len(diff) - index} more lines"))
-            return
-        yield Change(DIFF_KINDS[line[:1]], html)
-
-
-def _spans(source: str) -> dict[str, Span]:
-    try:
-        body = ast.parse(source).body
-    except UNPARSABLE:
-        return {}
-    return {node.name: (node.lineno, node.end_lineno or 0) for node in body if isinstance(node, ast.FunctionDef)}
-
-
-def _diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    ours, theirs = [line.rstrip() for line in before], [line.rstrip() for line in after[:DIFF_LINES]]
-    return list(difflib.unified_diff(ours, theirs, n=DIFF_CONTEXT, lineterm=""))[2:]  # without its two heads

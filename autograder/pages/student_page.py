@@ -25,9 +25,6 @@ COMPARABLE = 1 / 4  # of the most points that one thing would win: what would wi
 SENTENCE = re.compile(r"(?<=[.?!])\s")
 # As `grading.hints` and `grading.wording` word it.
 ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")
-ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
-EARLIER = re.compile(r"The first .*(?:case is|cases are) right\. This one is not: ")
-COUNTED = re.compile(r"(\d+ of \d+ values|its value) differs?\b")
 T = TypeVar("T")
 
 
@@ -81,7 +78,7 @@ def feedback_page(
     """
     page = ""
     for cut in CUTS:
-        page = _page(title, notes, *_cut_to(cut, report, details or Details("", ""), listing))
+        page = _page(title, notes, *_cut_to(*cut, report, details or Details("", ""), listing))
         if len(page.encode()) <= MAX_BYTES:
             break
     return page
@@ -152,13 +149,14 @@ def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> Func
 
 def _cause(items: Sequence[ItemResult], listing: Listing) -> Cause:
     """Put first what says most: a public case that fails, then a hint, then what costs most."""
-    first = min(items, key=lambda item: (item.fails_unseen, not item.hint, -_lost(item)))
-    ordered = (first, *(item for item in items if item is not first))
-    lost = sum(map(_lost, items))
-    if first.item not in listing.places:
-        return Cause(ordered, lost)
-    at, words = listing.places[first.item]
-    return Cause(ordered, lost, at, words, tuple(listing.around(at)))
+    first = min(items, key=lambda item: (item.fails_unseen, not item.hint, -_lost([item])))
+    at, words = listing.places.get(first.item, (0, ""))
+    lines = tuple(listing.around(at)) if at else ()
+    return Cause((first, *(item for item in items if item is not first)), _lost(items), at, words, lines)
+
+
+def _lost(items: Iterable[ItemResult]) -> float:
+    return sum(item.max_points - (item.points or 0.0) for item in items)
 
 
 def _is_unwritten(item: ItemResult) -> bool:
@@ -203,13 +201,12 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
         lost = sum(_is_unreached(item) for item in report.items)
         items = "one item was" if lost == 1 else f"{lost} items were"
         return "", f"Start with the box below: {items} not reached because of it." if lost else ""
-    causes = {
-        group.function: [
-            *(cause for cause in group.causes if cause.items[0].verdict != "not_graded"),
-            *_unwritten(group),
-        ]
-        for group in groups
-    }
+    causes = {}
+    for group in groups:
+        found = [cause for cause in group.causes if cause.items[0].verdict != "not_graded"]
+        if unwritten := tuple(item for item in group.others if item.verdict != "passed"):
+            found.append(Cause(unwritten, _lost(unwritten)))
+        causes[group.function] = found
     to_win = {function: sum(cause.lost for cause in found) for function, found in causes.items() if found}
     if not to_win:
         return "", ""
@@ -220,24 +217,11 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     if simpler := ELSEWHERE.search(start.items[0].hint):
         every = (cause for found in causes.values() for cause in found)
         start = next((cause for cause in every if cause.items[0].item == simpler[1]), start)
-    return start.items[0].item, f"{_about(start.items[0])} {_worth(start, sum(to_win.values()))}".strip()
-
-
-def _unwritten(group: FunctionGroup) -> list[Cause]:
-    """Take what is not written of a function as one cause."""
-    items = tuple(item for item in group.others if item.verdict != "passed")
-    return [Cause(items, sum(map(_lost, items)))] if items else []
-
-
-def _worth(cause: Cause, missing: float) -> str:
-    """Say what mending a cause wins, where there are others."""
-    if cause.lost >= missing or len(cause.items) == 1:
-        return ""
-    return f"{number(round(cause.lost, 2))} of your {number(round(missing, 2))} missing points have this one cause."
-
-
-def _lost(item: ItemResult) -> float:
-    return item.max_points - (item.points or 0.0)
+    missing, about = sum(to_win.values()), _about(start.items[0])
+    if start.lost < missing and len(start.items) > 1:
+        share = f"{number(round(start.lost, 2))} of your {number(round(missing, 2))}"
+        about += f" {share} missing points have this one cause."
+    return start.items[0].item, about
 
 
 def _first_worthwhile(choices: Iterable[T], worth: Callable[[T], float]) -> T:
@@ -253,39 +237,21 @@ def _about(item: ItemResult) -> str:
         return "it is not implemented yet."
     if item.fails_unseen:
         more = "A call that goes wrong is shown with it." if item.counterexample else ""
-        more = _first_question(item.hint) if item.mistakes else more
+        more = _question_of(item.hint) if item.mistakes else more
         return f"every public case passes, and a hidden one fails. {more}".strip()
-    return _first_question(item.hint) if item.hint else _first_sentence(_in_words(item.message))
+    if item.hint:
+        return _question_of(item.hint)
+    lines = [line for line in item.message.strip().split("\n") if not line.startswith(" ")]
+    said = next((line for line in lines if line.endswith((".", "?"))), f"{item.title} is not right yet.")
+    return visible(SENTENCE.split(said)[0], MAX_SENTENCE)
 
 
-def _in_words(message: str) -> str:
-    """Return what a message says in words: of values that differ, what stands beside the table of them."""
-    head, *rest = message.strip().split("\n")
-    case = EARLIER.sub("", head) if EARLIER.match(head) else ""
-    if case and rest:
-        head, *rest = rest
-    if not head.endswith("]") and not (rest and COUNTED.match(rest[0])):
-        return "\n".join((head, *rest))
-    words = [line for line in rest if not line.startswith((" ", "right: ", "… "))]
-    if conclusions := [line for line in words if line.endswith((".", "?"))]:
-        return conclusions[0]
-    if case:
-        return f"this case is not right: {case}"
-    plain = [line for line in words if not COUNTED.match(line)] or words
-    return f"{ALLOWED.sub('', plain[0])} ({head.split('   ')[0]})." if plain else head
-
-
-def _first_question(hint: str) -> str:
+def _question_of(hint: str) -> str:
     """Return a hint up to its first question, for what stands before says little alone; else its first sentence."""
     sentences = SENTENCE.split(hint.strip().split("\n")[0])
     asked = next((n for n, sentence in enumerate(sentences, 1) if sentence.endswith("?")), 1)
     text = " ".join(sentences[:asked])
-    return text if len(text) <= MAX_SENTENCE else _first_sentence(hint)
-
-
-def _first_sentence(text: str) -> str:
-    first = SENTENCE.split(text.strip(), maxsplit=1)[0] if text.strip() else ""
-    return visible(first.splitlines()[0] if first else "", MAX_SENTENCE)
+    return text if len(text) <= MAX_SENTENCE else visible(sentences[0], MAX_SENTENCE)
 
 
 def question(item: ItemResult, report: Report, place: str = "", title: str = "") -> str:
@@ -318,79 +284,46 @@ def question(item: ItemResult, report: Report, place: str = "", title: str = "")
 # What is left out of a page that would be too large. A submission can give each case a message of thousands of
 # characters, which HTML makes five times as long, and any code. Reports keep all of it.
 
-
-@dataclass(frozen=True)
-class Cut:
-    """What a page keeps.
-
-    room       bytes that a message may take as HTML
-    earlier    gradings before this one, the latest
-    """
-
-    room: int = MAX_BYTES
-    pictures: bool = True
-    curves: bool = True
-    cases: bool = True
-    code: bool = True
-    earlier: int | None = None
+PARTS = {
+    "pictures": "pictures of differences, and what public cases call",
+    "curves": "learning curves",
+    "earlier": "earlier gradings",
+    "cases": "what each case said",
+    "code": "your code",
+}
+# Bytes that a message may take as HTML, and how many of PARTS are left out.
+CUTS = ((MAX_BYTES, 0), (1_500, 0), (500, 1), (250, 3), (100, 5))
 
 
-CUTS = (
-    Cut(),
-    Cut(1_500),
-    Cut(500, pictures=False),
-    Cut(250, pictures=False, curves=False, earlier=3),
-    Cut(250, pictures=False, curves=False, cases=False, earlier=1),
-    Cut(100, pictures=False, curves=False, cases=False, code=False, earlier=0),
-)
-
-
-def _cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tuple[Report, Details, Listing, str]:
-    """Leave out what `cut` says; the sentence tells what is not there, "" where all is."""
+def _cut_to(
+    room: int, count: int, report: Report, details: Details, listing: Listing
+) -> tuple[Report, Details, Listing, str]:
+    """Leave out what a cut says; the sentence tells what is not there, "" where all is."""
     is_shorter = False
 
     def shorter(text: str) -> str:
         nonlocal is_shorter
-        kept = _cut_text(text, cut.room)
-        is_shorter |= kept != text
-        return kept
+        kept = text[:room]
+        while (size := len(escape(visible(kept, newlines=True)).encode())) > room:
+            kept = kept[: len(kept) * room // size]
+        if kept == text:
+            return text
+        is_shorter = True
+        return f"{kept}…\n({len(text) - len(kept):,} more characters are left out)"
 
+    out = list(PARTS)[:count]
     items = []
     for item in report.items:
-        cases = [replace(case, message=shorter(case.message)) for case in item.cases] if cut.cases else []
+        cases = () if "cases" in out else tuple(replace(case, message=shorter(case.message)) for case in item.cases)
         message, hint, call = map(shorter, (item.message, item.hint, item.counterexample))
-        items.append(replace(item, message=message, hint=hint, counterexample=call, cases=tuple(cases)))
+        items.append(replace(item, message=message, hint=hint, counterexample=call, cases=cases))
     kept = replace(
         details,
-        pictures=details.pictures if cut.pictures else (),
-        calls=details.calls if cut.pictures else {},
-        curves=details.curves if cut.curves else (),
-        earlier=details.earlier if cut.earlier is None else details.earlier[len(details.earlier) - cut.earlier :],
+        pictures=() if "pictures" in out else details.pictures,
+        calls={} if "pictures" in out else details.calls,
+        curves=() if "curves" in out else details.curves,
+        earlier=() if "earlier" in out else details.earlier,
     )
-    left_out = {
-        "the ends of long messages": is_shorter,
-        "pictures of differences": kept.pictures != details.pictures,
-        "what public cases call": kept.calls != details.calls,
-        "learning curves": kept.curves != details.curves,
-        "what each case said": not cut.cases,
-        "your code": not cut.code and listing != NOTHING,
-        "gradings before the last ones": kept.earlier != details.earlier,
-    }
-    names = [name for name, is_out in left_out.items() if is_out]
+    names = ["the ends of long messages"] * is_shorter + [PARTS[name] for name in out]
     sentence = f"Left out, since this page would be too large: {', '.join(names)}." if names else ""
-    return replace(report, items=tuple(items)), kept, listing if cut.code else NOTHING, sentence
-
-
-def _cut_text(text: str, room: int) -> str:
-    """Return the beginning of a text that takes no more bytes than `room` as HTML, and say how much is missing."""
-    if len(text) * 10 <= room or _size(text) <= room:
-        return text
-    fits, below = 0, min(len(text), room)
-    while fits < below:
-        middle = (fits + below + 1) // 2
-        fits, below = (middle, below) if _size(text[:middle]) <= room else (fits, middle - 1)
-    return f"{text[:fits]}…\n({len(text) - fits:,} more characters are left out)"
-
-
-def _size(text: str) -> int:
-    return len(escape(visible(text, newlines=True)).encode())
+    return replace(report, items=tuple(items)), kept, NOTHING if "code" in out else listing, sentence

@@ -135,7 +135,7 @@ def test_a_grid_puts_the_last_axis_across_the_one_before_down_and_others_side_by
     assert places[6][0] > places[2][0] + side
     assert places[6][1] == 0
     assert drawn.axes == "box side by side, row down, column across"
-    assert [cell.kind for cell in drawn.cells][:2] == ["large", "right"]
+    assert [cell.label for cell in drawn.cells][:2] == ["large", "right"]
     assert drawn.words == "w: of 12 values 1 too large, 1 too small."
     assert drawn.width >= max(x for x, _ in places) + side
 
@@ -163,8 +163,8 @@ def test_every_point_and_tick_stands_inside_the_frame(
     drawn = plot(Series("y", yours, reference))
     everything = [pair for line in (*drawn.yours, drawn.reference) for pair in points(line)]
     assert all(LEFT <= x <= RIGHT_EDGE and TOP <= y <= BOTTOM for x, y in everything)
-    assert all(TOP <= tick.at <= BOTTOM for tick in drawn.upward)
-    assert all(LEFT <= tick.at <= RIGHT_EDGE for tick in drawn.across)
+    assert all(TOP <= tick.y <= BOTTOM for tick in drawn.upward)
+    assert all(LEFT <= tick.x <= RIGHT_EDGE for tick in drawn.across)
     assert len(drawn.upward) <= 9
 
 
@@ -172,6 +172,7 @@ def test_a_curve_that_runs_away_does_not_flatten_the_reference() -> None:
     drawn = plot(Series("loss", (1.0, 50.0, 1e6), (1.0, 2.0, 3.0)))
     heights = [y for _, y in points(drawn.reference)]
     assert max(heights) - min(heights) > (BOTTOM - TOP) / 4
+    assert [(mark.y, mark.label) for mark in drawn.marks] == [(TOP, "above")]
 
 
 # Curves, end to end

@@ -66,7 +66,7 @@ def listing(
     source: str | Submission = CODE, *items: ItemResult, cause: str = "", known: Known = NOTHING_KNOWN
 ) -> Listing:
     handed = submission(source) if isinstance(source, str) else source
-    return listing_of(handed, report_of(*items, cause=cause), FUNCTIONS, HANDOUT, known)
+    return listing_of(handed, report_of(*items, cause=cause), FUNCTIONS, known)
 
 
 def report_of(*items: ItemResult, cause: str = "") -> Report:
@@ -135,7 +135,7 @@ def test_wholly_unreadable_notebook_is_shown() -> None:
     found = listing(with_broken_cell(source="", line=0))
     assert text_of(found.unread[0])[3] == (3, "    return (x")
     assert [line.said for line in found.unread[0].lines if line.said] == ["Python cannot read this cell"]
-    assert (found.pieces, found.rest, found.changes) == ({}, None, ())
+    assert (found.pieces, found.rest) == ({}, None)
 
 
 @pytest.mark.parametrize(
@@ -193,17 +193,6 @@ def test_named_mistake_is_marked_at_its_line_with_two_lines_around() -> None:
     found = listing(CODE, NAMED, known=KNOWN)
     assert marked(found) == {7: ["one-a"]}
     assert [line.number for line in found.around(7)] == [6, 7, 8]
-
-
-# The diff
-
-
-def test_the_diff_is_against_the_handout_and_folded() -> None:
-    changed = [(change.kind, html.unescape(str(change.html))) for change in listing().changes]
-    assert ("removed", "-    raise NotImplementedError") in changed
-    assert ("added", "+    return y / 2") in changed
-    assert "<summary>What differs from the handout</summary>" in page(CODE)
-    assert listing(HANDOUT).changes == ()
 
 
 # Hostile text

@@ -320,7 +320,7 @@ def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
     [
         ([passed("a"), item("b", hint="Divide by G - 1. More.")], "compute_deltas: Divide by G - 1."),
         ([item("b", "missing", 0.0), item("c")], "compute_deltas: it is not implemented yet."),
-        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "compute_deltas: two shapes differ"),
+        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "compute_deltas: title of b is not right yet."),
         ([replace(item("b"), cases=UNSEEN)], "compute_deltas: every public case passes, and a hidden one fails."),
         (
             [replace(item("b", mistakes=("m",)), cases=UNSEEN)],
