@@ -35,7 +35,7 @@ RUN_BEGIN = "<!-- of this run alone -->"
 RUN_END = "<!-- end of what is of this run alone -->"
 LOWEST = 5  # students whose points are fewest
 LEADING = 2  # columns before the first function: student and points, or the final grade
-MAX_NOTE, MAX_NAMES = 80, 2  # characters of what stands out; names and verdicts in it
+MAX_NOTE, MAX_NAMES = 48, 1  # characters of what stands out; names and verdicts in it
 MAX_LESSONS = 3
 MAX_TRIED = 5  # students whose code is looked for
 
