@@ -78,6 +78,7 @@ def test_class_is_made_as_before_afterwards() -> None:
             assert student.make() == (5, 0)
             assert Other().both == (5, 0)
         assert student.make() == (1, 2)
+        assert str(inspect.signature(given.Pair)) == "(left, right=0)"
     assert made == [((1,), {"right": 2}), ((), {})] * 2
 
 

@@ -626,6 +626,7 @@ def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> No
             return make(stand_in, *arguments, **named)
         return stand_in(*arguments, **named)
 
+    make.__wrapped__ = instead.__wrapped__ = kind.__init__  # type: ignore[attr-defined, misc]  # for `inspect.signature`
     # Once a class had a `__new__` of its own, it can't do without: object's would then refuse arguments
     undo.callback(setattr, kind, "__new__", vars(kind).get("__new__", staticmethod(make)))
     kind.__new__ = staticmethod(instead)  # type: ignore[assignment]
