@@ -149,9 +149,7 @@ def shifted(case: Case) -> tuple[Expectation, ...]:
 
 
 @each_assignment
-def test_the_call_stack_tells_no_error_case_from_another(
-    assignment: Assignment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_stack_tells_no_error_case_from_another(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     given = assignment.given_sources()
     for name in given:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))

@@ -32,7 +32,7 @@ def test_spoilt_input_is_read_or_refused_with_a_reason(target: str, first: int) 
 
 
 @pytest.mark.long
-def test_a_minute_of_spoilt_input_is_read_or_refused() -> None:
+def test_minute_of_spoilt_input_is_read_or_refused() -> None:
     first = int(time.time() // 86_400) * A_DAY
     command = [sys.executable, str(Path(__file__).parent), "--minutes", "1", "--from", str(first)]
     done = subprocess.run(command, capture_output=True, text=True)

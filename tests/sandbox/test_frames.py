@@ -137,13 +137,13 @@ def test_frame_cut_at_any_byte_is_an_error() -> None:
     ],
     ids=lambda header: repr(header[:20]),
 )
-def test_a_header_that_is_not_json_is_an_error(header: bytes) -> None:
+def test_header_that_is_not_json_is_an_error(header: bytes) -> None:
     with pytest.raises(FrameError, match="is not JSON"):
         read(framed(header))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_number_that_is_not_json_is_never_sent(value: float) -> None:
+def test_number_that_is_not_json_is_never_sent(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         written({"x": value})
 
@@ -191,7 +191,7 @@ def test_unsent_tensor_is_described() -> None:
     assert from_frame(header(y=described), NO_TENSORS).returned["y"].array is None
 
 
-def test_a_tensor_that_nobody_described_is_ignored() -> None:
+def test_tensor_that_nobody_described_is_ignored() -> None:
     assert from_frame(header(), blob(extra=np.array([1], np.float32))).returned == {}
 
 
@@ -230,7 +230,7 @@ def test_bytes_that_hold_no_readable_tensors_are_refused(fault: str) -> None:
         from_frame(header(), NOT_READABLE[fault])
 
 
-def test_a_table_of_very_many_tensors_is_refused_unread() -> None:
+def test_table_of_very_many_tensors_is_refused_unread() -> None:
     table = {f"{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(30_000)}
     encoded = json.dumps(table).encode()
     with pytest.raises(ValueError, match="no readable tensors") as caught:
@@ -288,7 +288,7 @@ def test_long_names_of_types_are_cut() -> None:
 # Exceptions
 
 
-def test_an_exception_keeps_its_types_its_text_and_the_line() -> None:
+def test_exception_keeps_its_types_its_text_and_the_line() -> None:
     assert raised_from_header(RAISED) == Raised(("ValueError", "Exception"), "no such mode", 12, "raise ValueError")
 
 

@@ -87,7 +87,7 @@ def test_kit_and_temporary_folder_are_not_readable() -> None:
 
 
 @has_strict
-def test_a_course_beside_the_packages_is_not_read(beside_packages: Path) -> None:
+def test_course_beside_the_packages_is_not_read(beside_packages: Path) -> None:
     hidden = beside_packages / "course-of-2026" / "fixtures" / "policy_gradient" / "hidden" / "one.safetensors"
     assert hidden.exists()
     said = said_by(f"def work():\n    import course_library\n    open({str(hidden)!r})")
@@ -145,7 +145,7 @@ def test_link_to_hidden_cases_leads_nowhere(beside_packages: Path, tmp_path: Pat
     assert "Permission denied" in said or "No such file" in said
 
 
-def test_the_fixtures_that_are_read_with_hidden_cases_are_withheld(beside_packages: Path) -> None:
+def test_fixtures_that_are_read_with_hidden_cases_are_withheld(beside_packages: Path) -> None:
     assignment = find_assignment(KIT, "policy_gradient")
     read_fixtures(assignment, hidden=False)
     assert interpreter._withheld == set()
@@ -159,7 +159,7 @@ def test_the_fixtures_that_are_read_with_hidden_cases_are_withheld(beside_packag
 @pytest.mark.long
 @linux
 @pytest.mark.parametrize("isolation", ["best", "none"])
-def test_a_worker_knows_its_kit_by_names_that_lie_nowhere(isolation: str) -> None:
+def test_worker_knows_its_kit_by_names_that_lie_nowhere(isolation: str) -> None:
     source = """
         import sys, traceback
         def work():
@@ -201,7 +201,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_result_comes_back_from_another_process() -> None:
+def test_result_comes_back_from_another_process() -> None:
     assert run_in_subprocess(os.getpid) != os.getpid()
     assert run_in_subprocess(int, "ff", base=16) == 255
 

@@ -468,7 +468,7 @@ def test_canary_finds_that_layers_hold(secret: str) -> None:
         ("identity", "layers.give_up_root"),
     ],
 )
-def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, secret: str) -> None:
+def test_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, secret: str) -> None:
     if layer == "identity" and os.geteuid() != 0:
         pytest.skip("an ordinary user has no capability to give up")
     found = canary_says((layer,), secret, f"{left_out} = lambda *given: None")

@@ -43,7 +43,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[tuple[Pipes, Other]]:
     pipes.close()
 
 
-def test_an_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
+def test_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
     frame = frames.encode(ENCODED, b"blob")
     for part in (frame[:5], frame[5:30]):

@@ -282,7 +282,7 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
     assert found <= BESIDE
 
 
-def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
+def test_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
     source = """
         def surroundings():
             return [sorted(os.environ), sys.argv, sys.stdin.read(), os.getcwd(), sys.path]
@@ -298,12 +298,12 @@ def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox
     assert not [path for path in paths if Path(path).is_relative_to(kit) and "site-packages" not in path]
 
 
-def test_a_worker_holds_its_two_pipes_and_no_other_descriptor(sandbox: Sandbox) -> None:
+def test_worker_holds_its_two_pipes_and_no_other_descriptor(sandbox: Sandbox) -> None:
     source = "def descriptors():\n    return list(inherited().values())\n"
     assert fact_of(run(sandbox, source, fact("descriptors"))[0]) == ["p", "p"]
 
 
-def test_the_text_of_the_submission_is_on_no_disk(sandbox: Sandbox) -> None:
+def test_text_of_the_submission_is_on_no_disk(sandbox: Sandbox) -> None:
     source = "def traces():\n    return [os.path.exists(__file__), os.path.exists('submission.py')]\n"
     assert fact_of(run(sandbox, source, fact("traces"))[0]) == [False, False]
 
@@ -542,7 +542,7 @@ def test_forged_answer_shifts_no_later_one(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("number", [None, 0, 1, 3, -2, 2.0, True, "2", [2], 2**70])
-def test_an_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
+def test_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number}, NOTHING)
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
     outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "b"))
@@ -565,7 +565,7 @@ LOOK = """
 
 
 @pytest.mark.parametrize("hidden", [True, False])
-def test_a_hidden_request_waits_until_all_before_it_are_answered(hidden: bool, sandbox: Sandbox) -> None:
+def test_hidden_request_waits_until_all_before_it_are_answered(hidden: bool, sandbox: Sandbox) -> None:
     later = Request("b", "secret", "fact", {"call": "secret"}, safetensors.numpy.save({}), 10.0, hidden=hidden)
     first = run(sandbox, LOOK, fact("look", "a"), later)[0]
     assert fact_of(first) is (not hidden)  # what is shown may lie ready, and then can be found this way
@@ -607,7 +607,7 @@ def test_child_processes_end_with_their_worker(sandbox: Sandbox, lost: bool) -> 
     assert all(ends_soon(pid) for pid in fact_of(outcomes[0]))
 
 
-def test_a_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_server: Server) -> None:
+def test_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_server: Server) -> None:
     assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
     first = warm_server()
     os.kill(first, signal.SIGKILL)
@@ -665,7 +665,7 @@ def test_unstartable_worker_is_the_graders_fault(monkeypatch: pytest.MonkeyPatch
     assert children(os.getpid()) == processes
 
 
-def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> None:
+def test_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> None:
     for source, inputs in (("#" * frames.MAX_HEADER, b""), ("", b"x" * (frames.MAX_BLOB + 1))):
         with pytest.raises(SandboxError, match="cannot be sent"):
             run(sandbox, source, call("pid", inputs=inputs))
@@ -676,7 +676,7 @@ def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> N
 
 
 @pytest.mark.long
-def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox) -> None:
+def test_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox) -> None:
     source = """
         import numpy, random, torch
         from given import WORD
@@ -884,7 +884,7 @@ def test_process_outside_group_ends_with_its_worker(alone: Sandbox) -> None:
     assert fact_of(asked(alone, source, "left")[0]) == 0
 
 
-def test_a_worker_in_namespaces_is_watched_as_any_other(alone: Sandbox) -> None:
+def test_worker_in_namespaces_is_watched_as_any_other(alone: Sandbox) -> None:
     source = """
         def burn():
             while True: pass

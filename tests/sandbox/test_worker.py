@@ -128,7 +128,7 @@ def test_given_modules_are_importable(converse: Converse) -> None:
         ("x = '\ud800'\n", "UnicodeEncodeError", None, ""),
     ],
 )
-def test_a_module_that_does_not_load_says_where(
+def test_module_that_does_not_load_says_where(
     converse: Converse, source: str, kind: str, line: int | None, code: str
 ) -> None:
     (raised,) = converse(source)
@@ -138,7 +138,7 @@ def test_a_module_that_does_not_load_says_where(
     assert (raised.line, raised.code) == (line, code)
 
 
-def test_a_syntax_error_keeps_its_message_without_a_file_name(converse: Converse) -> None:
+def test_syntax_error_keeps_its_message_without_a_file_name(converse: Converse) -> None:
     (raised,) = converse("def answer():\n    return (1\n")
     assert isinstance(raised, Raised)
     assert raised.message == "'(' was never closed"
@@ -208,7 +208,7 @@ def test_unsendable_tensor_is_described(
         ("type('Mine', (torch.Tensor,), {'detach': lambda self: self + 1})([5.0])", [5]),
     ],
 )
-def test_the_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, expression: str, values: Any) -> None:
+def test_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, expression: str, values: Any) -> None:
     assert values_of(converse(returning(expression), {})[1]) == values
 
 
@@ -264,7 +264,7 @@ def test_deepest_line_of_the_student_is_reported(converse: Converse) -> None:
     assert (raised.line, raised.code) == (5, "return torch.ones(2) @ torch.ones(3)")
 
 
-def test_an_error_inside_a_given_module_points_at_the_call(converse: Converse) -> None:
+def test_error_inside_a_given_module_points_at_the_call(converse: Converse) -> None:
     source = "from given_under_test import double\n\ndef answer():\n    return double(None)\n"
     raised = converse(source, {})[1]
     assert isinstance(raised, Raised)
@@ -275,7 +275,7 @@ def test_an_error_inside_a_given_module_points_at_the_call(converse: Converse) -
     "text",
     ["1 / 0", "None", "exit()", "(_ for _ in ()).throw(KeyboardInterrupt)", "Text('x')"],
 )
-def test_an_exception_whose_text_cannot_be_read_is_still_one(converse: Converse, text: str) -> None:
+def test_exception_whose_text_cannot_be_read_is_still_one(converse: Converse, text: str) -> None:
     source = (
         "class Text(str):\n    def __getitem__(self, key):\n        raise RuntimeError\n"
         f"class Mine(ValueError):\n    def __str__(self):\n        return {text}\n"
@@ -301,7 +301,7 @@ def test_exception_text_is_capped_and_encodable(converse: Converse) -> None:
 
 
 @pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"])
-def test_an_exception_that_ends_programs_ends_only_its_call(converse: Converse, kind: str) -> None:
+def test_exception_that_ends_programs_ends_only_its_call(converse: Converse, kind: str) -> None:
     source = f"def answer(stop):\n    if stop:\n        raise {kind}\n"
     raised, seen = converse(source, {"params": {"stop": True}}, {"params": {"stop": False}})[1:]
     assert isinstance(raised, Raised)
