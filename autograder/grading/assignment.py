@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
@@ -393,10 +393,6 @@ def _wrong_in(table: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
         for name in names:
             if not (name.isascii() and name.isidentifier() and not keyword.iskeyword(name)):
                 yield f"{key!r} {name!r}", "is no name in Python: letters, digits and _"
-    if key == "also":  # it is copied into the handout
-        for name in names:
-            if not name or "\\" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-                yield f"{key!r} {name!r}", "leaves the assignment's folder"
     pattern = SLUG if key == "id" else CASE if key in ("public", "hidden") else None
     for name in names if pattern else ():
         if pattern and not pattern.fullmatch(name):

@@ -13,8 +13,7 @@ import json
 import stat
 import struct
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from operator import contains, eq
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.grading.assignment import Assignment, find_assignments, unreadable
@@ -163,24 +162,22 @@ def _most(votes: Iterable[Collection[str]], known: Sequence[Assignment]) -> list
 def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[str]]:
     """Return what says of which modules a submission is, and those modules; the lowest number is the best evidence.
 
-    0: a file's name, 1: a part of it (lovelaceada_1_2_policy_gradient-1.py), 2: functions, 3: an empty file's name
+    0: a file's name or a part of it (lovelaceada_1_2_policy_gradient-1.py), 1: functions, 2: an empty file's name
     """
     sources = _sources(files)
     full = [file for file in sources if not _is_empty(file)]
-    if modules := _named(full, known, eq):
+    if modules := _named(full, known):
         return 0, modules
-    if modules := _named(full, known, contains):
-        return 1, modules
     text = _text(full)
     counts = {one.module: len(defined(text, one.functions)) for one in known}
     if most := max(counts.values()):
-        return 2, {module for module, count in counts.items() if count == most}
-    return 3, _named(sources, known, contains)
+        return 1, {module for module, count in counts.items() if count == most}
+    return 2, _named(sources, known)
 
 
-def _named(files: Sequence[Path], known: Sequence[Assignment], fits: Callable[[str, str], bool]) -> set[str]:
-    """Return the modules that names of files fit, nearest to the top; where two fit one name, the longer counts."""
-    fitting = [(len(file.parts), [one.module for one in known if fits(file.stem, one.module)]) for file in files]
+def _named(files: Sequence[Path], known: Sequence[Assignment]) -> set[str]:
+    """Return the modules that names of files hold, nearest to the top; where two fit one name, the longer counts."""
+    fitting = [(len(file.parts), [one.module for one in known if one.module in file.stem]) for file in files]
     nearest = min((depth for depth, modules in fitting if modules), default=0)
     return {max(modules, key=len) for depth, modules in fitting if modules and depth == nearest}
 

@@ -175,6 +175,7 @@ def describe(wrongs: Sequence[Wrong]) -> str:
     if not tables or not tables[0][0] or 2 * len(speaking) < len(tables):
         return ""
     first, all_wrong = wrongs[0], [wrong for _, wrong in speaking]
+    said_already = not first.observed.ndim or first.expectation.kind == "gradient"
     for kind, detail in sorted(speaking[0][0], key=lambda key: KINDS.index(key[0])):
         if not all((kind, detail) in table for table, _ in speaking):
             continue
@@ -183,8 +184,8 @@ def describe(wrongs: Sequence[Wrong]) -> str:
             sentence = _factor_sentence(shown, all_wrong)
         elif kind == "offset":
             sentence = _offset_sentence(shown, all_wrong)
-        elif not _is_enough(shown) or (kind == "zero" and (not first.observed.ndim or _is_gradient(first))):
-            sentence = ""  # of zeros in these the message has said so
+        elif not _is_enough(shown) or (kind == "zero" and said_already):
+            sentence = ""
         else:
             sentence = WORDS[kind].format(detail=detail, each=first.each)
         if sentence:
@@ -197,10 +198,6 @@ def _is_right(wrong: Wrong) -> bool:
     expected = wrong.expectation.array
     same_shape = expected is not None and wrong.observed.shape == expected.shape
     return same_shape and bool(right_places(wrong.expectation, wrong.observed).all())
-
-
-def _is_gradient(wrong: Wrong) -> bool:
-    return wrong.expectation.kind == "gradient"
 
 
 def _is_enough(shown: Sequence[Clue], free: int = 0) -> bool:

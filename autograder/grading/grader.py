@@ -18,7 +18,7 @@ from autograder.grading.assignment import Assignment, Item
 from autograder.grading.clues import about_updates, explain
 from autograder.grading.counterexamples import CallRunner, Drawing, Search, calls_of
 from autograder.grading.details import Details, curve_of, picture_of
-from autograder.grading.fixtures import Fixtures
+from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
 from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, load_failure, withhold
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
@@ -26,7 +26,7 @@ from autograder.grading.wording import which_case
 from autograder.sandbox.calls import Outcome, Program
 from autograder.submissions.submission import Submission, outline, outlined, written
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo
 
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
@@ -79,7 +79,8 @@ class Grader:
             if submission.fault:
                 results = [not_graded(item, submission.fault) for item in items]
             elif submission.problem:
-                results, cause = [self._nothing_to_grade(item) for item in items], submission.problem
+                results = [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items]
+                cause = submission.problem
             else:
                 with np.errstate(all="ignore"):  # the terminal of whoever grades shows no warnings of odd values
                     results, cause, details = self._run_and_judge(submission, sandbox, items, curves, details)
@@ -121,15 +122,18 @@ class Grader:
                 for item in items
             }
         )
-        names = self._names(outcomes, judged)
+        names: dict[str, tuple[str, ...]] = {}  # of each item, the known mistakes that its function's answers are
+        every = [one for verdicts in judged.values() for one in verdicts]
+        for function in dict.fromkeys(one.case.function for one in every if not one.passed):
+            cases = [one.case for one in every if one.case.function == function]
+            names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
         alone = self._right_alone(items, judged, names, judge, program, sandbox)
         results = [self._result(item, judged, outcomes, names.get(item.id, ()), alone, submission) for item in items]
         if self.drawing is not None:
             search = Search(self.drawing, program, sandbox, chosen.load_timeout, submission.sha256, submission.place)
             results = search.with_counterexamples(results, chosen.items)
         outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
-        cause = judge.causes([one for verdicts in judged.values() for one in verdicts])
-        return results, cause, self._details(results, curves, outcomes, judge, details)
+        return results, judge.causes(every), self._details(results, curves, outcomes, judge, details)
 
     def _run(
         self, program: Program, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item] = ()
@@ -139,17 +143,6 @@ class Grader:
         calls = list(requests.values())
         outcomes = sandbox.run(program, calls, load_timeout=self.assignment.load_timeout) if calls else []
         return dict(zip(requests, outcomes, strict=True))
-
-    def _names(
-        self, outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
-    ) -> dict[str, tuple[str, ...]]:
-        """Name the known mistakes that a function's answers are, in every case of it that ran, by item."""
-        names: dict[str, tuple[str, ...]] = {}
-        every = [one for verdicts in judged.values() for one in verdicts]
-        for function in dict.fromkeys(one.case.function for one in every if not one.passed):
-            cases = [one.case for one in every if one.case.function == function]
-            names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
-        return names
 
     def _right_alone(
         self,
@@ -191,27 +184,30 @@ class Grader:
         results = tuple(one.result for one in verdicts)
         points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
         seconds = round(sum(outcomes[one.case.id].seconds for one in verdicts), 4)
+        known = item.id, item.function, item.title, points, item.points
         failing = [index for index, one in enumerate(verdicts) if not one.passed]
         if not failing:
-            return _item_result(item, points, "passed", cases=results, seconds=seconds)
+            return ItemResult(*known, "passed", (), "", "", seconds, results)
         before = next((index for index in failing if not verdicts[index].withheld), failing[0])
         first = verdicts[before]
-        names = names if first.result.verdict in NAMED and not first.withheld else ()
+        if first.withheld:
+            elsewhere = item_to_start_with(self.assignment.items, first.case, judged, "", withheld=True)
+            hint = hint_of(Failure(item, first, elsewhere=elsewhere))
+            return ItemResult(*known, "failed", (), first.result.message, hint, seconds, results)
+        names = names if first.result.verdict in NAMED else ()
         seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
         updates = reason = default = ""
         if first.mismatch is not None and seen is not None:
             updates = about_updates(first.case, seen)
-        if not names and not first.withheld:
-            default = other_default(
-                [verdicts[index].case for index in failing],
-                outline(self.assignment.untouched_source()),
-                outlined(submission),
-            )
-            reason = "" if default or first.mismatch is None else self._reason(verdicts, outcomes)
+        if not names:
+            cases = [verdicts[index].case for index in failing]
+            default = other_default(cases, outline(self.assignment.untouched_source()), outlined(submission))
+        if first.mismatch is not None and not names and not default:
+            answers = [(one.case, outcomes[one.case.id].observation) for one in verdicts]
+            relatives = [case for case in self.fixtures.cases if case.function == item.function]
+            reason = explain([(case, seen) for case, seen in answers if seen is not None], relatives)
         code = written(submission, {item.function}).get(item.function, "")
-        elsewhere = item_to_start_with(self.assignment.items, first.case, judged, code, withheld=first.withheld)
         of_function = [one for verdicts in judged.values() for one in verdicts if one.case.function == item.function]
-        law_hints = {one.case.hint for one in of_function if not one.passed and not one.withheld}
         failure = Failure(
             item=item,
             first=first,
@@ -221,24 +217,16 @@ class Grader:
             updates=updates,
             reason=reason,
             other_default=default,
-            elsewhere=elsewhere,
+            elsewhere=item_to_start_with(self.assignment.items, first.case, judged, code, withheld=False),
             right_alone=item.id in alone,
-            law_alone=law_hints == {first.case.hint},
+            law_alone=all(one.case.hint == first.case.hint for one in of_function if not one.passed),
             code=code,
         )
-        special = "" if first.withheld or first.result.verdict == "not_run" else which_case(first.case, before)
+        special = "" if first.result.verdict == "not_run" else which_case(first.case, before)
         message = special + "\n".join(filter(None, [first.result.message, updates, reason]))
-        if not first.withheld:
-            results = tuple(replace(one, message=message) if one == first.result else one for one in results)
-        verdict = "failed" if first.withheld else next(v for v in WORST_FIRST if v in {one.verdict for one in results})
-        return _item_result(item, points, verdict, message, hint_of(failure), results, names, seconds)
-
-    def _reason(self, verdicts: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
-        """Tell what can be seen of a mistake that has no name."""
-        cases = [one.case for one in verdicts]
-        relatives = [case for case in self.fixtures.cases if case.function == cases[0].function]
-        answers = [(case, outcomes[case.id].observation) for case in cases]
-        return explain([(case, seen) for case, seen in answers if seen is not None], relatives)
+        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
+        verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in results})
+        return ItemResult(*known, verdict, names, message, hint_of(failure), seconds, results)
 
     def _details(
         self,
@@ -275,12 +263,6 @@ class Grader:
             calls=calls_of(results, self.fixtures.cases),
         )
 
-    def _nothing_to_grade(self, item: Item) -> ItemResult:
-        """Give a zero, for nothing could be read."""
-        cases = self.fixtures.of_item(item.id)
-        lost = tuple(CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in cases)
-        return _item_result(item, 0.0, "missing", NOTHING_READ, cases=lost)
-
 
 def _answer_of(outcome: Outcome) -> Answer | None:
     """Return what there is to look at: what was returned, or the exception."""
@@ -299,29 +281,10 @@ def _own_fault(error: Exception) -> str:
 
 def not_graded(item: Item, reason: str) -> ItemResult:
     """Report the grader's own fault: no points and no zero."""
-    return _item_result(item, None, "not_graded", reason)
+    return ItemResult(item.id, item.function, item.title, None, item.points, "not_graded", (), reason, "", 0.0, ())
 
 
-def _item_result(
-    item: Item,
-    points: float | None,
-    verdict: Verdict,
-    message: str = "",
-    hint: str = "",
-    cases: tuple[CaseResult, ...] = (),
-    mistakes: tuple[str, ...] = (),
-    seconds: float = 0.0,
-) -> ItemResult:
-    return ItemResult(
-        item=item.id,
-        function=item.function,
-        title=item.title,
-        points=points,
-        max_points=item.points,
-        verdict=verdict,
-        mistakes=mistakes,
-        message=message,
-        hint=hint,
-        seconds=seconds,
-        cases=cases,
-    )
+def nothing_to_grade(item: Item, cases: Sequence[Case]) -> ItemResult:
+    """Give a zero, for nothing could be read."""
+    lost = tuple(CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in cases)
+    return ItemResult(item.id, item.function, item.title, 0.0, item.points, "missing", (), NOTHING_READ, "", 0.0, lost)

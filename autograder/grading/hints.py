@@ -10,7 +10,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -135,9 +135,12 @@ class Failure:
         return "" if self.before or explains(self.reason) else self.item.hint
 
     @property
-    def raised(self) -> bool:
-        """Whether an exception was raised where another one should be."""
-        return self.rung == "error" and isinstance(self.mismatch.observed, dict)
+    def raised(self) -> Literal["", "type", "text"]:
+        """What is wrong with an exception that was raised: its type, or its text; "" where none was."""
+        if self.rung != "error" or not isinstance(self.mismatch.observed, dict):
+            return ""
+        types = self.mismatch.observed.get("types")
+        return "text" if isinstance(types, list) and self.mismatch.expectation.value["type"] in types else "type"
 
     @property
     def judges(self) -> set[str]:
@@ -157,18 +160,8 @@ def _hints_of_mistakes(failure: Failure) -> str:
     return " Or: ".join(list(hints)[:2])
 
 
-def _says_type(failure: Failure) -> bool:
-    """Tell whether the right type of exception was raised."""
-    types = failure.mismatch.observed.get("types")
-    return isinstance(types, list) and failure.mismatch.expectation.value["type"] in types
-
-
 def _lost_gradient(failure: Failure) -> bool:
     return failure.rung == "gradient" and failure.mismatch.returned.kind != "tensor"
-
-
-def _finite_gradient(failure: Failure) -> bool:
-    return all(np.isfinite(difference.observed) for difference in failure.mismatch.first)
 
 
 def _of_kind(failure: Failure) -> str:
@@ -209,15 +202,15 @@ HINTS: tuple[tuple[Condition, Hint], ...] = (
     (lambda f: f.rung in VALUES and ("error" in f.judges or f.mismatch.right), ""),
     (lambda f: f.rung in VALUES and f.of_item, lambda f: f.of_item),
     (lambda f: f.rung == "finite", OVERFLOWN),
-    (lambda f: f.raised and _says_type(f), OF_TEXT),
-    (lambda f: f.raised, OF_TYPE),
+    (lambda f: f.raised == "text", OF_TEXT),
+    (lambda f: f.raised == "type", OF_TYPE),
     (lambda f: f.rung == "error", lambda f: f.of_item),
     (lambda f: f.rung == "graph" and f.mismatch.expectation.attached, CUT),
     (lambda f: f.rung == "graph", CONSTANT),
     (lambda f: _lost_gradient(f) and without_gradient(f.case, f.mismatch, reveal=False), ""),
     (_lost_gradient, CUT),
     (lambda f: f.rung == "gradient" and "value" not in f.judges, lambda f: f.of_item),
-    (lambda f: f.rung == "gradient" and _finite_gradient(f), OF_GRADIENT),
+    (lambda f: f.rung == "gradient" and all(np.isfinite(place.observed) for place in f.mismatch.first), OF_GRADIENT),
     (lambda f: f.rung == "gradient", NOT_FINITE),
     (lambda f: f.rung in OF_KIND, _of_kind),
 )

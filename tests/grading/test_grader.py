@@ -15,13 +15,11 @@ import nbformat
 import pytest
 from all_assignments import fixtures_of, generator_of
 from graded_folder import without_times
-from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading import grader as grader_module
 from autograder.grading.assignment import Item, find_assignment
-from autograder.grading.fixtures import Case
 from autograder.grading.grader import NOTHING_READ, Grader
 from autograder.grading.judging import LATE, RIGHT_FORM
 from autograder.sandbox.sandbox import Sandbox
@@ -60,26 +58,8 @@ def grade(sandbox: Sandbox) -> Callable[[str], Report]:
     return grade_once
 
 
-@pytest.fixture(scope="module")
-def grade_mistake(sandbox: Sandbox) -> Callable[[Mistake], Report]:
-    """Grade a mistake on the items of its function, once. That it costs nothing elsewhere is a matter of selfcheck."""
-    grader = Grader.of(ASSIGNMENT, FIXTURES)
-
-    @cache
-    def grade_once(mistake: Mistake) -> Report:
-        own = [item for item in ASSIGNMENT.items if item.function == mistake.function]
-        return grader.grade(submission(with_more(mistake.source)), sandbox, own)
-
-    return grade_once
-
-
 def lost(report: Report) -> list[ItemResult]:
     return [item for item in report.items if item.points != item.max_points]
-
-
-def wrong(report: Report) -> list[ItemResult]:
-    """The items that something is wrong in; not those that only wait for right values elsewhere."""
-    return [item for item in lost(report) if not item.message.startswith(RIGHT_FORM)]
 
 
 def lost_functions(report: Report) -> set[str]:
@@ -96,19 +76,6 @@ def test_the_solution_earns_everything(grade: Callable[[str], Report]) -> None:
     for item in report.items:
         assert (item.verdict, item.mistakes, item.message, item.hint) == ("passed", (), "", "")
         assert {(case.verdict, case.message) for case in item.cases} == {("passed", "")}
-
-
-# An untouched handout
-
-
-def handout_text() -> str:
-    """The module as students get it: what is between the markers is left to them."""
-
-    def blank(match: re.Match[str]) -> str:
-        function = re.findall(r"^def (\w+)", SOLUTION[: match.start()], re.MULTILINE)[-1]
-        return f'{match.group(1)}raise NotImplementedError("{function}")\n'
-
-    return re.sub(r"( +)### BEGIN SOLUTION\n.*?### END SOLUTION\n", blank, SOLUTION, flags=re.DOTALL)
 
 
 SLOW = """
@@ -150,23 +117,6 @@ def test_slow_curve_costs_no_points(sandbox: Sandbox) -> None:
     assert not any(curve.series for curve in details.curves)
 
 
-def test_an_untouched_handout_earns_nothing_and_is_told_what_is_missing(grade: Callable[[str], Report]) -> None:
-    assert handout_text().count("raise NotImplementedError") == len(ASSIGNMENT.functions)
-    report = grade(handout_text())
-    assert (report.points, report.status) == (0, "graded")
-    for item in report.items:
-        sentence = f"{item.function} is not implemented yet."
-        assert (item.verdict, item.points, item.message) == ("missing", 0, sentence)
-        assert {(case.verdict, case.message) for case in item.cases} == {("missing", sentence)}
-        assert (item.mistakes, item.hint) == ((), "")
-
-
-# Every mistake of the catalogue
-
-
-# Mistakes whose every answer is the same are named together.
-
-
 def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simplest_item(
     grade: Callable[[str], Report],
 ) -> None:
@@ -178,49 +128,6 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simple
     assert {item.mistakes for item in others} == {()}
     waiting = {item.item for item in others if item.message.startswith(RIGHT_FORM)}
     assert {item.item for item in others if "start there" in item.hint} == waiting != set()
-
-
-# Points
-
-
-# What students may see
-
-
-def told(message: str, case: Case) -> set[str]:
-    """The numbers in a message that are an expected value of the case, to three digits or more."""
-    mine = re.sub(r"\(allowed: .*?\)|Line \d+ of your file:.*", "", message, flags=re.DOTALL)
-    numbers = set(re.findall(r"-?\d+\.\d+(?:e[-+]\d+)?", mine))
-    arrays = [entry.array for entry in case.expected if entry.kind in ("value", "gradient") and entry.array is not None]
-    values = {float(value) for array in arrays for value in array.reshape(-1)}
-    return numbers & {f"{value:.{digits}g}" for value in values for digits in range(3, 8)}
-
-
-@pytest.mark.parametrize("mistake", in_short(MISTAKES[::12], 8), ids=lambda mistake: mistake.slug)
-def test_no_message_on_a_hidden_case_tells_an_expected_value(
-    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
-) -> None:
-    for item in lost(grade_mistake(mistake)):
-        for case in item.cases:
-            if case.visibility == "hidden":
-                assert told(case.message, CASES[case.case]) == set()
-                assert not re.search(r"^ +\[.*\] ", case.message, re.MULTILINE), "a table of values"
-
-
-TELLTALE = """
-def compute_deltas(rewards, mode):
-    raise RuntimeError(f"rewards are {rewards.tolist()}")
-"""
-
-
-def test_the_text_of_an_exception_is_shown_where_the_inputs_are(grade: Callable[[str], Report]) -> None:
-    line = with_more(TELLTALE).count("\n")
-    cases = [case for item in lost(grade(with_more(TELLTALE))) for case in item.cases if case.verdict != "passed"]
-    assert {case.visibility for case in cases} == {"public", "hidden"}
-    for case in cases:
-        is_public = case.visibility == "public"
-        assert ("compute_deltas raised RuntimeError: rewards are [[" in case.message) == is_public
-        assert (f"Line {line} of your file" in case.message) == is_public
-    assert len({case.message for case in cases if case.visibility == "hidden"}) == 1
 
 
 # Faults stay with the item that caused them
