@@ -238,12 +238,13 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
         return None
     wrong, wide, observed = ~right, widened(expected), widened(returned.array)
     finite = np.isfinite(observed) | right  # an infinity where one is expected is as good as a number
-    indices = [tuple(int(n) for n in index) for index in np.argwhere(wrong)]
+    indices = np.argwhere(wrong)
+    shown = [tuple(index) for index in indices[:SHOWN].tolist()]
     return Mismatch(
         rung="values" if finite.all() or np.isinf(wide).any() else "finite",
         expectation=expectation,
         returned=returned,
-        first=tuple(Difference(index, float(observed[index]), float(wide[index])) for index in indices[:SHOWN]),
+        first=tuple(Difference(index, float(observed[index]), float(wide[index])) for index in shown),
         differing=len(indices),
         total=wide.size,
         shared=_shared_index(indices, expectation.axes, wide.shape),
@@ -275,14 +276,12 @@ def _greatest_relative(observed: Array, expected: Array) -> float:
         return float((np.abs(observed - expected) / np.maximum(np.abs(expected), 1e-3 * scale)).max())
 
 
-def _shared_index(
-    indices: Sequence[tuple[int, ...]], axes: Sequence[str], shape: Sequence[int]
-) -> tuple[str, int] | None:
+def _shared_index(indices: Array, axes: Sequence[str], shape: Sequence[int]) -> tuple[str, int] | None:
     """Return the first axis along which all differing places agree, where others on that axis are right."""
     for position, axis in enumerate(axes):
-        places = {index[position] for index in indices}
-        if len(places) == 1 and shape[position] > 1 and len(indices) > 1:
-            return axis, places.pop()
+        places = indices[:, position]
+        if len(places) > 1 and shape[position] > 1 and (places == places[0]).all():
+            return axis, int(places[0])
     return None
 
 

@@ -71,7 +71,10 @@ def matching_mistakes(cases: Iterable[Seen]) -> list[str]:
     passed = [is_mistake(expected, None, seen) for expected, _, seen in cases]  # once for all that pass these cases
     if all(passed):
         return []
-    slugs = sorted({slug for _, known, _ in cases for slug, seen in known.items() if isinstance(seen, Observation)})
+    told = {slug for _, known, _ in cases for slug, seen in known.items() if isinstance(seen, Observation)}
+    for (_, known, _), right in zip(cases, passed, strict=True):
+        told &= told if right else known.keys()  # one that passes a case which failed is no candidate
+    slugs = sorted(told)
 
     def agrees(slug: str) -> bool:
         return all(

@@ -356,6 +356,7 @@ def step_diagnostics(
     ratios = log_ratios.exp()  # 1 where mask is 0: never clipped
     signs = advantages.sign().unsqueeze(-1)  # batch 1  # equivalent: the last axis is axis 1
     log_weights = log_ratios.sum(dim=-1)  # batch  # equivalent: the last axis is axis 1
+    # equivalent: what is below exp(-20) of the greatest weight is too small to count
     weights = (log_weights - log_weights.max()).exp()  # one factor for all cancels
 
     def token_mean(values: Tensor) -> float:

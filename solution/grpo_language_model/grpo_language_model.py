@@ -96,7 +96,7 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
         raise ValueError(f"{mode} needs at least two responses to a prompt")
     centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
-        return centered
+        return centered  # equivalent: the dtype is judged in the other modes
     if mode == "leave_one_out":
         # equivalent: the last axis is axis 1
         return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
