@@ -69,11 +69,13 @@ class Calls:
              Of those that its NOT_INDEPENDENT lists, the solution itself is asked
     draw     what `drafts(secret, draw)` is given
     values   what inputs are and what is to come back: tensors, NumPy arrays, or lists and numbers
+    probe    what makes the call
     """
 
     oracle: ModuleType
     draw: Any
     values: Values = "torch"
+    probe: str = "call"
 
     def case(
         self,
@@ -205,7 +207,7 @@ class Calls:
             "example": example,
         }
         free = (*free, *(arguments if raises else ()))
-        return Draft(case, title, "call", inputs, call.expectations, params, free=free, **why)
+        return Draft(case, title, self.probe, inputs, call.expectations, params, free=free, **why)
 
 
 @dataclass(frozen=True)
@@ -253,6 +255,8 @@ class _Call:
     def _answers(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         answer = self._of_solution(inputs, params) if self._is_open else self._of_oracle(inputs, params)
         message = f"{self.function} should return {{expected}}, but returned {{observed}}."
+        if self.calls.probe != "call":  # a driver returns what it sees of an object
+            message = f"What is seen of {self.function} should be {{expected}}, but is {{observed}}."
         kinds = [fact("kind", "what is returned", self.kind, message)] if self.kind else []
         if self.plain:
             return [fact("result", "what is returned", answer["result"], message), *kinds]
@@ -312,7 +316,7 @@ class _Call:
     def _of_solution(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
         key = (repr(params), *((name, array.tobytes(), array.shape) for name, array in inputs.items()))
         if key not in self.cache:
-            self.cache[key] = self.calls.draw.solution(self.function, inputs, params)
+            self.cache[key] = self.calls.draw.solution(self.function, inputs, params, self.calls.probe)
         answer: Mapping[str, Any] = self.cache[key]
         if lacking := [name for name in self.parts if name not in answer]:
             told = f"the solution's {self.function} returns {answer.get('kind', 'something else')}"

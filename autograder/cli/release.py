@@ -259,7 +259,9 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, variant
         for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
             print(f"selfcheck would refuse: {visible(slip)}")
     if made.fixed:
-        advice = "generator_for(secret, case) draws from it; example=True says that a case stays"
+        advice = (
+            "A draw that uses `rng`, or generator_for(secret, case), changes it; example=True says that a case stays"
+        )
         print(f"A new term would be refused: no secret changes {', '.join(made.fixed)}. {advice}.")
     if term is not None:
         print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")

@@ -8,6 +8,7 @@ in the stored case, and what should be.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable
 
@@ -313,7 +314,8 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
     if reveal:
         if _is_unseen(observed) and "{observed}" not in message:
             return f"Nothing was seen of this: {expectation.what}."
-        wanted, seen = plain(expectation.value), visible(plain(observed), MAX_SEEN)
+        write = _as_python if expectation.name.partition(" ")[0] == "result" else plain
+        wanted, seen = write(expectation.value), visible(write(observed), MAX_SEEN)
         return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
     if expectation.diagnosis:
         return f"Look at this: {expectation.what}."
@@ -328,6 +330,11 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 
 def _is_unseen(observed: object) -> bool:
     return observed is None or observed == []
+
+
+def _as_python(value: object) -> str:
+    """Write what a function returned as Python shows it, keys in order: 'a' and 'a ' are not the same."""
+    return repr(json.loads(json.dumps(value, sort_keys=True)))
 
 
 def plain(value: object, depth: int = MAX_DEPTH) -> str:

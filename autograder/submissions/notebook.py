@@ -108,8 +108,8 @@ class Statement:
         return not isinstance(self.node, LOOPS) and not names.isdisjoint(self.binds)
 
     def defines(self, name: str) -> bool:
-        """Tell whether it defines a function of this name."""
-        return isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef) and self.node.name == name
+        """Tell whether it defines a function or a class of this name."""
+        return isinstance(self.node, DEFINITIONS) and self.node.name == name
 
 
 def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:

@@ -167,7 +167,9 @@ def parsed(text: str) -> ast.Module:
 
 
 def is_stub(node: ast.AST) -> bool:
-    """Tell whether a function does nothing but raise NotImplementedError, as all are handed out."""
+    """Tell whether a function, or a class's method, only raises NotImplementedError, as all are handed out."""
+    if isinstance(node, ast.ClassDef):
+        return any(map(is_stub, node.body))
     if not isinstance(node, ast.FunctionDef):
         return False
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
@@ -178,12 +180,17 @@ def is_stub(node: ast.AST) -> bool:
 
 @functools.lru_cache(maxsize=4)  # the handout is the same for a whole class
 def functions_of(source: str) -> Mapping[str, str]:
-    """Dump the top-level functions of `source` by name, without docstrings and positions; "" for a stub."""
-    functions = [statement for statement in parsed(source).body if isinstance(statement, ast.FunctionDef)]
+    """Dump the top-level functions of `source` by name, without docstrings and positions; "" for a stub.
+
+    A class is among them while it is to be completed.
+    """
+    body = parsed(source).body
+    classes = {node.name: "" for node in body if isinstance(node, ast.ClassDef) and is_stub(node)}
+    functions = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:
             del function.body[0]
-    return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
+    return classes | {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
 
 
 @functools.lru_cache(maxsize=4)

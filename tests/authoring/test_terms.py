@@ -126,13 +126,15 @@ def test_draw_that_never_grades_is_refused_and_nothing_written(kit: Path, tmp_pa
 
 def test_hidden_case_without_secret_is_refused_unless_an_example(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
     cases = kit / "fixtures/toy/cases.py"
-    change(cases, "generator_for(secret, case)", "generator_for('always', case)")
+    change(cases, "generator_for(secret, case)", "generator_for('always' if case == 'ramp-large' else secret, case)")
     with pytest.raises(
         FixtureError, match=r"toy/cases.py:\d+: ramp-large is the same whatever the secret, so last term's answer would"
     ):
         make(kit, tmp_path / "term", SPRING, sandbox)
     change(cases, '{"factor": 2.5})', '{"factor": 2.5}, example=True)')
-    assert make(kit, tmp_path / "other", SPRING, sandbox).cases == 3
+    with pytest.raises(UsageError, match=r"Nothing changes with a term: no hidden case of toy draws anything."):
+        make(kit, tmp_path / "other", SPRING, sandbox)
+    assert contents(tmp_path / "other") == {}
 
 
 def test_hidden_case_equal_to_the_open_one_is_redrawn(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:

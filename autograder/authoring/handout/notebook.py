@@ -199,7 +199,7 @@ def _parts(module: str, assignment: Assignment) -> _Parts:
     parts = _Parts(rules=docstring.partition(RULES_END)[0].strip())
     position = tree.body[0].end_lineno or 0 if docstring else 0
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name in assignment.functions:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in assignment.functions:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             parts.given[node.name] = "".join(lines[position : first - 1]).strip()
             parts.answers[node.name] = "".join(lines[first - 1 : node.end_lineno or 0]).rstrip()

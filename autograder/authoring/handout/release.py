@@ -144,7 +144,9 @@ def stub(source: str, assignment: Assignment) -> str:
 
     Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
     """
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     replaced: set[str] = set()
     kept: list[str] = []
     inside = False
@@ -158,7 +160,7 @@ def stub(source: str, assignment: Assignment) -> str:
                 where = f"Line {position} of {assignment.module}.py"
                 raise ReleaseError(f"{where}: an answer stands outside every function.")
             name = max(around, key=lambda node: node.lineno).name
-            replaced.add(name)
+            replaced |= {name, *(node.name for node in classes if node.lineno <= position <= (node.end_lineno or 0))}
             kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
         elif not inside:
             kept.append(line)

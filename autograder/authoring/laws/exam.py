@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -122,7 +125,7 @@ class Exam:
 
     def _called(self, planned: Planned, arguments: Mapping[str, Any], draw: Any) -> Draft:
         function, call, aspects = planned.function, planned.call, planned.aspects
-        calls = Calls(self.oracle, draw, function.values)  # type: ignore[arg-type]
+        calls = Calls(self.oracle, draw, function.values, function.driver or "call")  # type: ignore[arg-type]
         returns = function.returned(arguments)
         parts = [*returns] if isinstance(returns, Mapping) else [function.name]
         if unknown := [part for part in planned.parts if part not in parts]:
@@ -222,7 +225,7 @@ class Exam:
             draft.inputs,
             draft.params,
             draft.answer,
-            shown(draft, function),
+            _driven(draft, function, self.oracle) if function.driver else shown(draft, function),
             axes,
             least | counts,
             fixed,
@@ -360,13 +363,7 @@ def _aspects_of(one: Expectation) -> set[str]:
 
 def shown(draft: Draft, function: Function) -> dict[str, str]:
     """Write the call of a draft as a student may type it, for each thing that is looked at."""
-    params = draft.params
-    words = {name: f"{{{name}}}" for name in draft.inputs} | {
-        name: repr(one) for name, one in params.get("given", {}).items()
-    }
-    words |= {
-        name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in params.get("formulas", {}).items()
-    }
+    params, words = draft.params, _words(draft)
     written = function.written(params.get("given", {})) if function.written else None
     before, read = (written.before, written.read) if written else ("", {})
 
@@ -408,6 +405,26 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
             raised = function.written({**params["given"], **instead})
             texts[name] = f"{raised.before}{params['function']}({', '.join(raised.arguments)})"
     return texts
+
+
+def _words(draft: Draft) -> dict[str, str]:
+    """Write each argument of a call as a student may type it; an input is a place to be filled."""
+    words = {name: f"{{{name}}}" for name in draft.inputs}
+    words |= {name: repr(one) for name, one in draft.params.get("given", {}).items()}
+    formulas = draft.params.get("formulas", {}).items()
+    return words | {name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in formulas}
+
+
+def _driven(draft: Draft, function: Function, oracle: ModuleType) -> dict[str, str]:
+    """Write what a driver does with what the student wrote, as lines to paste: the last one is what it returns."""
+    probes = Path(str(oracle.__file__)).with_name("probes.py").read_text(encoding="utf-8")
+    drivers = [node for node in ast.parse(probes).body if isinstance(node, ast.FunctionDef)]
+    driver = next(node for node in drivers if node.name == function.driver)
+    words, student = _words(draft), driver.args.args[0].arg
+    body = driver.body[ast.get_docstring(driver) is not None :]
+    text = re.sub(rf"\b{student}\.", "", "\n".join(map(ast.unparse, body)))
+    given = "".join(f"{one.arg} = {words[one.arg]}\n" for one in driver.args.args[1:] if one.arg in words)
+    return {"": given + re.sub(r"^return ", "", text, flags=re.MULTILINE)}
 
 
 def _typed(value: Any, params: Mapping[str, Any]) -> str:
