@@ -52,7 +52,7 @@ def grade_all(
     lock = threading.Lock()
 
     def read(candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
-        """The submission, and what is kept of it where its report is there already."""
+        """Read a submission, and say what is kept of it where its report is there already."""
         submission = replace(read_for(candidate, grader.assignment), identity=candidate.identity)
         known = None if fresh else results.known(submission, layers)
         return submission, keep(candidate, submission, *known) if known else None

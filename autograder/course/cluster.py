@@ -100,7 +100,7 @@ class Cluster:
             self._client.close(timeout=5)
 
     def grade(self, submissions: Iterable[tuple[int, Submission]]) -> Iterator[tuple[int, Submission, Report, Details]]:
-        """The report of each submission, with its number, in the order in which they are done.
+        """Yield the report of each submission, with its number, in the order in which they are done.
 
         Submissions are taken from the iterable as there is room for them: no more than `AHEAD` times the cluster's
         threads are under way. What no worker survives is `not_graded`, and so is what no worker could finish.
@@ -140,14 +140,14 @@ class Cluster:
         future.add_done_callback(self._done.put)
 
     def _next_done(self) -> distributed.Future:
-        """The next future that is done; raises GraderFault where nobody is left who could do it."""
+        """Wait for the next future that is done; raises GraderFault where nobody is left who could do it."""
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._done.get(timeout=LOOK_SECONDS)
             self._check_workers()
 
     def _result(self, future: distributed.Future) -> Any:
-        """What a future that was done returned; it is computed again where the worker that held it is gone."""
+        """Fetch the result of a future; Dask computes it again where the worker that held it is gone."""
         while True:
             try:
                 return future.result(timeout=LOOK_SECONDS)
@@ -172,7 +172,7 @@ class Cluster:
         print(f"autograder: {text}", file=sys.stderr)
 
     def _count_threads(self) -> int:
-        """How many submissions the cluster can grade at a time now; asked once a second at most."""
+        """Count how many submissions the cluster can grade at a time; it is asked once a second at most."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
             with contextlib.suppress(OSError):  # the client is connecting once more
                 self._threads = sum(self._client.nthreads().values())
@@ -197,7 +197,7 @@ class Cluster:
             self._layers[address] = layers
 
     def _run_on(self, workers: Sequence[str], function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
-        """What a function returns in each worker; without those that are gone."""
+        """Call a function in each worker; what it returns, without workers that are gone."""
         try:
             answers = self._client.run(function, *arguments, workers=list(workers), on_error="return")
         except (OSError, CancelledError):
@@ -259,7 +259,7 @@ class Bench:
 
     @contextlib.contextmanager
     def sandbox(self) -> Iterator[Sandbox]:
-        """A sandbox for one submission: one that is warm already, where there is one."""
+        """Lend a sandbox for one submission: one that is warm already, where there is one."""
         with self._lock:
             self._idle.cancel()
             sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation)
@@ -303,7 +303,7 @@ def prepare(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...] |
 
 
 def grade_in_worker(run: str, submission: Submission) -> tuple[str, tuple[bytes, Details] | None]:
-    """This worker's address, the report as JSON and its details; None where it has not been prepared for the run."""
+    """Grade, and return this worker's address, the report as JSON and its details; None where nothing was prepared."""
     from distributed import get_worker
 
     bench = _benches.get(run)

@@ -132,7 +132,7 @@ class Choice:
 def answers_of(
     assignment: Assignment, candidates: Iterable[Candidate], questions: Iterable[str]
 ) -> dict[str, Mapping[str, Answer]]:
-    """Student → question → answer, of those who answered; a cell left as it was handed out is no answer.
+    """Read student → question → answer; a cell left as it was handed out is no answer.
 
     They are read from the submissions, text and pasted pictures alone.
     """
@@ -152,7 +152,7 @@ def answers_of(
 
 
 def requests_of(candidates: Iterable[Candidate], items: Collection[str]) -> dict[str, dict[str, str]]:
-    """Student → item → why they ask for another look; "" holds what names no item of these.
+    """Read student → item → why they ask for another look; "" holds what names no item of these.
 
     A line that begins with no name goes on with the one before.
     """
@@ -209,11 +209,11 @@ class LiveFolder:
         ]
 
     def reports(self) -> list[Report]:
-        """Everybody's report so far; nobody's before the first is there. UsageError where one cannot be read."""
+        """Read everybody's report so far; none before the first is there. UsageError where one cannot be read."""
         return stored_reports(self.folder) if any((self.folder / "reports").glob("*.json")) else []
 
     def report_of(self, stem: str) -> Report | None:
-        """The report of the student whose files are called that."""
+        """Read the report of the student whose files are called that."""
         path = self.folder / "reports" / f"{stem}.json"
         with contextlib.suppress(OSError):  # a name that is too long for any file
             report = None if path.is_symlink() else read_report(path)
@@ -221,7 +221,7 @@ class LiveFolder:
         return None
 
     def history(self) -> History:
-        """The rows of the journal by report and item, the oldest first. UsageError where it cannot be used."""
+        """Read the rows of the journal by report and item, the oldest first. UsageError where it cannot be used."""
         rules = self._rules()
         decisions = rules.decisions or decisions_of(self.folder, self.assignment)
         history: History = {}
@@ -231,7 +231,7 @@ class LiveFolder:
         return history
 
     def choices(self, report: Report, history: History | None = None) -> list[Choice]:
-        """What can be decided in this report: its items, the questions, the whole, and lines with comments."""
+        """List what can be decided in this report: its items, the questions, the whole, and lines with comments."""
         stem, history = file_stem(report.student), self.history() if history is None else history
         rows = {item: rows for (student, item), rows in history.items() if student == stem}
         questions = {question.id: question for question in self.questions}
@@ -246,7 +246,7 @@ class LiveFolder:
         ]
 
     def around(self, stem: str) -> dict[str, str]:
-        """The student before and after this one, and the next who waits for staff and nobody has open; "" for none."""
+        """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
         decided = {key: rows[-1] for key, rows in self.history().items()}
@@ -274,7 +274,7 @@ class LiveFolder:
             write_atomically(self.folder / PRESENCE / f"{file_stem(self.who)}.json", note, lasting=False)
 
     def others(self) -> dict[str, str]:
-        """Who else looks at what just now, by name."""
+        """Say who else looks at what just now, by name."""
         others = {}
         for path in sorted((self.folder / PRESENCE).glob("*.json"))[:MOST_PRESENT]:
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
@@ -285,7 +285,7 @@ class LiveFolder:
         return others
 
     def is_grading(self) -> bool:
-        """Whether a run is writing into the folder."""
+        """Tell whether a run is writing into the folder."""
         try:
             with alone(self.folder):
                 return False
@@ -293,7 +293,7 @@ class LiveFolder:
             return True
 
     def version(self, stem: str = "") -> str:
-        """Another text whenever what a page shows may have changed: a student's, a question's, or everybody's."""
+        """Return another text whenever a page may have changed: a student's, a question's, or that of the class."""
         if self._is_pending:
             with contextlib.suppress(UsageError, OSError):
                 self._is_pending = not self._apply()
@@ -351,7 +351,7 @@ class LiveFolder:
         return read_rules(self.folder, self.assignment, None, (), None) or Rules()
 
     def _apply(self) -> bool:
-        """Make final grades of all reports; whether nobody else was writing into the folder."""
+        """Make final grades of all reports, unless somebody else is writing into the folder; whether it was done."""
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(alone(self.folder))
@@ -364,12 +364,12 @@ class LiveFolder:
 
 
 def unwrapped(text: str) -> str:
-    """A text without the line breaks that its source has for the width of a page alone."""
+    """Join the lines that a text has for the width of its source alone."""
     return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
 
 
 def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
-    """What to ask before a large change: of more than a tenth of the whole grade, or of more than half of an item's
+    """Word the question before a large change: of over a tenth of the whole grade, or of over half of an item's
     points and a twentieth of the whole.
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
@@ -392,7 +392,7 @@ def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
 
 
 def _points(report: Report, rules: Rules) -> tuple[dict[str, float | None], float]:
-    """The points of items and of the whole, "", as people have decided, None where there are none; the maximum."""
+    """Return the points of items and of the whole, "", as people have decided, and the maximum."""
     final = final_of(report, rules)
     decided = {change.item: change.after for change in final.adjustments if change.rule in ("override", "question")}
     return {item.item: item.points for item in report.items} | decided | {"": final.points}, final.most

@@ -191,10 +191,10 @@ class Page(RequestHandler):
         self.set_header("Content-Security-Policy", f"{policy}; frame-ancestors 'none'")
 
     def compute_etag(self) -> None:
-        """Nothing is kept by the browser."""
+        """Give no tag: the browser keeps nothing."""
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """A sentence, for whoever is not answered."""
+        """Send a sentence to whoever is not answered."""
         error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
         sentence = error.log_message if isinstance(error, HTTPError) else None
         if isinstance(error, KitError):  # reports or decisions that cannot be read
@@ -228,7 +228,7 @@ class Page(RequestHandler):
         self.finish(f"{before}<script>{script}</script>\n{end}{after}")
 
     def bar(self, version: str = "", status: str = "", *, stem: str = "", question: str = "") -> Markup:
-        """What stands above a page; one with a version asks whether there is another."""
+        """Render what stands above a page; one with a version asks whether there is another."""
         place = f"?student={_quoted(stem)}" if stem else f"?question={_quoted(question)}" if question else ""
         known: dict[str, Any] = {}
         if self.root:
@@ -280,12 +280,12 @@ def tell_version(page: Page) -> None:
     page.grades.look_at(place)
     others = page.grades.others()
     here = ", ".join(name for name, at in others.items() if at == place)
-    told = f"Open here, too: {here}." if here else ""
+    sentence = f"Open here, too: {here}." if here else ""
     if place == "the class" and others:
-        told = f"Marking now: {', '.join(f'{name} ({visible(at, 80)})' for name, at in others.items())}."
+        sentence = f"Marking now: {', '.join(f'{name} ({visible(at, 80)})' for name, at in others.items())}."
     # On the page of a question all marks stand together: it changes with each of them.
     version = page.grades.version(stem or question)
-    page.finish({"version": version, "grading": page.grades.is_grading(), "others": told})
+    page.finish({"version": version, "grading": page.grades.is_grading(), "others": sentence})
 
 
 def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
@@ -401,7 +401,7 @@ FORMS: dict[str, Callable[..., None]] = {r"decide": take_decision}
 
 
 def _amended(policy: str, script: str, style: str) -> str:
-    """A page's policy, and beyond it this script, this style, and requests and forms to this server."""
+    """Add this script, this style, and requests and forms to this server to a page's policy."""
 
     def with_hash(name: str, text: str) -> list[str]:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -424,14 +424,14 @@ def _quoted(name: str) -> str:
 
 
 def _stem(stem: str) -> str:
-    """The name of a student's files as it came; 404 where it would be a path, or has what no name of ours has."""
+    """Check the name of a student's files; 404 where it would be a path, or has what no name of ours has."""
     if any(mark in stem for mark in "/\\\0") or stem in (".", "..") or not stem.isprintable():
         raise HTTPError(404, NO_PAGE)
     return stem
 
 
 def _file(path: Path) -> bytes:
-    """The bytes of a regular file in a folder that is no link; 404 where there is none."""
+    """Read a regular file in a folder that is no link; 404 where there is none."""
     try:
         if path.parent.is_symlink() and path.parent.name in ("feedback", BY_STUDENT):
             raise HTTPError(404, NO_PAGE)

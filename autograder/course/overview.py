@@ -89,7 +89,7 @@ class Graded:
         return self.median if self.figures.scored >= SMALLEST_CLASS else None
 
     def share(self, student: str) -> float | None:
-        """What a student earned in per cent; None where there is no grade."""
+        """Return what a student earned in per cent; None where there is no grade."""
         report = self.reports.get(student)
         return _per_cent(report.points, self.figures.max_points) if report else None
 
@@ -126,7 +126,7 @@ class Row:
 
 
 def folders_of(folder: Path) -> list[Path]:
-    """The folders of a course that hold grades, by name."""
+    """List the folders of a course that hold grades, by name."""
     try:
         return sorted(path for path in folder.iterdir() if (path / "reports").is_dir())
     except OSError:
@@ -134,12 +134,12 @@ def folders_of(folder: Path) -> list[Path]:
 
 
 def is_course(folder: Path) -> bool:
-    """Whether a folder holds grades of assignments, a folder each, and none of its own."""
+    """Tell whether a folder holds grades of assignments, a folder each, and none of its own."""
     return not (folder / "reports").is_dir() and bool(folders_of(folder))
 
 
 def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
-    """The assignments graded below `folder`, in the order of their folders' names, numbers in these as numbers.
+    """Read the assignments graded below `folder`, in the order of their folders' names, numbers in these as numbers.
 
     titles   an assignment's name → its title, of every assignment of the course
 
@@ -177,12 +177,12 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
 
 
 def students_of(course: Sequence[Graded]) -> list[str]:
-    """Everybody who handed in anything."""
+    """List everybody who handed in anything."""
     return sorted({student for graded in course for student in graded.reports})
 
 
 def maximum_of(course: Sequence[Graded]) -> float:
-    """What all assignments are worth together."""
+    """Add up what all assignments are worth."""
     return round(sum(graded.figures.max_points for graded in course), 2)
 
 
@@ -223,12 +223,12 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
 
 
 def is_ordered(course: Sequence[Graded]) -> bool:
-    """Whether the folders say in which order the assignments come."""
+    """Tell whether the folders say in which order the assignments come."""
     return all(graded.folder[0].isdecimal() for graded in course)
 
 
 def mistakes_again(course: Sequence[Graded]) -> list[tuple[str, list[Graded], list[int], frozenset[str]]]:
-    """Mistakes of several assignments: name, where, how many made it in each, and who made it more than once.
+    """List mistakes of several assignments: name, where, how many made it in each, and who made it more than once.
 
     Only those that somebody made again, the most students first.
     """
@@ -242,7 +242,7 @@ def mistakes_again(course: Sequence[Graded]) -> list[tuple[str, list[Graded], li
 
 
 def course_lines(course: Sequence[Graded]) -> list[str]:
-    """A line for each assignment: how many handed in, what became of their work, as on the page, and the mean."""
+    """Word a line for each assignment: how many handed in, what became of their work, and the mean."""
     width = max(len(visible(graded.title, 60)) for graded in course)
     lines = []
     for graded in course:
@@ -264,13 +264,13 @@ def _is_excused(report: Report) -> bool:
 
 
 def _earned(report: Report) -> float | None:
-    """The points that the grader gave, whatever rules have made of them."""
+    """Return the points that the grader gave, whatever rules have made of them."""
     points = [item.points for item in report.items]
     return None if None in points else round(sum(value or 0.0 for value in points), 2)
 
 
 def _row(course: Sequence[Graded], student: str) -> Row:
-    """A student's row over the course."""
+    """Make a student's row over the course."""
     stem = urllib.parse.quote(file_stem(student), safe="")
     cells: list[Cell | None] = []
     counted: list[float | None] = []
@@ -292,7 +292,7 @@ def _row(course: Sequence[Graded], student: str) -> Row:
 
 
 def _steps(course: Sequence[Graded]) -> list[dict[str, Any]]:
-    """From each assignment to the next: the mean share of those who have a grade in both, before and after."""
+    """Compare each assignment with the next: the mean share of those who have a grade in both."""
     steps = []
     for place, (before, after) in enumerate(itertools.pairwise(course)):
         shares = [(before.share(student), after.share(student)) for student in before.reports]

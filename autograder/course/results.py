@@ -89,11 +89,11 @@ class Reports:
         self._where, self._kept = where, kept
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Count them."""
         return len(self._kept)
 
     def __iter__(self) -> Iterator[Report]:
-        """Each report; raises GraderFault where a file is not the one that the run kept."""
+        """Read each report; raises GraderFault where a file is not the one that the run kept."""
         for kept in self._kept:
             path, report, what = self._where(kept.student), None, "is not what the run wrote there"
             try:
@@ -130,7 +130,7 @@ class Run:
 
 @functools.cache
 def kit() -> Mapping[str, str]:
-    """The digest of the modules that a grade comes from, and the versions of what computes.
+    """Return the digest of the modules that a grade comes from, and the versions of what computes.
 
     They are the same in a checkout and in a wheel.
     """
@@ -142,7 +142,7 @@ def kit() -> Mapping[str, str]:
 
 
 def grading_key(given: Mapping[str, str]) -> str:
-    """One name for the engine, its versions and the modules that an assignment gives to submissions."""
+    """Name the engine, its versions and the modules that an assignment gives to submissions by one digest."""
     return hashlib.sha256(repr(sorted([*kit().items(), *given.items()])).encode()).hexdigest()[:16]
 
 
@@ -153,7 +153,7 @@ def grading_key(given: Mapping[str, str]) -> str:
 def open_results(
     out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
 ) -> Iterator[Results]:
-    """The folder of one run, rid of what a killed one left half written; only one run at a time writes into it.
+    """Open the folder of one run, rid of what a killed one left half written; only one run at a time writes into it.
 
     A folder that is new is its owner's alone. `fixtures_of` may give each student a set of their own.
     """
@@ -192,7 +192,7 @@ class Results:
     def known(
         self, submission: Submission, layers: Collection[tuple[str, ...]]
     ) -> tuple[Report, Details, bytes] | None:
-        """The report that is there, its details and its digest, where they were made of the same bytes in the same way.
+        """Find report, details and digest that are there, where they were made of the same bytes in the same way.
 
         layers   the isolation that a report of this run may have
         """
@@ -245,17 +245,17 @@ class Results:
         graded again. The gradebook takes its place after the page and before the reports, so that the next run finishes
         what one that was killed in between has begun.
         """
-        graded, everybody = {one.student for one in kept}, [*kept]
+        graded, everybody = {entry.student for entry in kept}, [*kept]
         with writing(self._out):
             for path in (self._out / "reports").glob("*.json"):  # of an earlier run
                 report = from_bytes(data := path.read_bytes())
                 if report is not None and report.student not in graded:
                     everybody.append(Kept(report.student, hashlib.sha256(data).digest(), reused=True))
-            kept = sorted(everybody, key=lambda one: one.student)
+            kept = sorted(everybody, key=lambda entry: entry.student)
             reports = Reports(lambda student: self._latest("reports", student), kept)
             finals = agree(reports)
             before = {name: _score(grade.points) for name, grade in stored_grades(self._out).items()}
-        assignment, reused = self._grader.assignment, sum(one.reused for one in kept)
+        assignment, reused = self._grader.assignment, sum(entry.reused for entry in kept)
         left, changes = dict(before), list[Change]()  # left are those who have not come yet
         page, isolation, fault = ClassPage(), None, ""
         with writing(self._out):
@@ -290,8 +290,8 @@ class Results:
                 known = background(assignment, self._out)
                 with replacing(self._out / "index.html") as index:
                     index.writelines(page.html(reports, described, shown, background=known))
-            for name, one in itertools.product(FOLDERS, kept if self._new != self._out else ()):
-                staged, there = (_file(root, name, one.student) for root in (self._new, self._out))
+            for name, entry in itertools.product(FOLDERS, kept if self._new != self._out else ()):
+                staged, there = (_file(root, name, entry.student) for root in (self._new, self._out))
                 if staged.is_file():
                     if there.is_file():
                         shutil.copymode(there, staged)
@@ -309,7 +309,7 @@ class Results:
         )
 
     def _latest(self, folder: str, student: str) -> Path:
-        """The file of a student that is to stand in the folder: the staged one where there is one."""
+        """Name the file of a student that is to stand in the folder: the staged one where there is one."""
         staged = _file(self._new, folder, student)
         return staged if staged.is_file() else _file(self._out, folder, student)
 
@@ -323,7 +323,7 @@ class StudentPages:
         self._known = known_places(assignment.folder, staff=True)
 
     def html(self, submission: Submission, report: Report, details: Details) -> str:
-        """The page of one student."""
+        """Render the page of one student."""
         notes = submission.notes
         try:
             listing = listing_of(submission, report, self._assignment.functions, self._known)
@@ -333,7 +333,7 @@ class StudentPages:
 
 
 def with_history(details: Details, report: Report, before: Report | None, kept: Details | None, began: Any) -> Details:
-    """Details that also tell of the report whose place this one takes, where it told something else.
+    """Add the report whose place this one takes to the details, where it told something else.
 
     before   the report that is there; `kept` are its details, with what they tell of still earlier ones
     began    when the run began that wrote it, as far as anything says so
@@ -342,7 +342,7 @@ def with_history(details: Details, report: Report, before: Report | None, kept: 
     was killed it tells nothing twice.
     """
 
-    def told(report: Report) -> tuple[str, float | None, float, tuple[str, ...]]:
+    def facts(report: Report) -> tuple[str, float | None, float, tuple[str, ...]]:
         passed = tuple(item.item for item in report.items if item.verdict == "passed")
         return report.submission.sha256, report.points, report.max_points, passed
 
@@ -351,15 +351,15 @@ def with_history(details: Details, report: Report, before: Report | None, kept: 
         before is not None
         and (before.status, before.student) == ("graded", report.student)
         and [item.item for item in before.items] == [item.item for item in report.items]
-        and told(before) != told(report)
+        and facts(before) != facts(report)
     ):
-        entry = Earlier(began if isinstance(began, str) else "", *told(before))
+        entry = Earlier(began if isinstance(began, str) else "", *facts(before))
         earlier = earlier if earlier[-1:] == (entry,) else (*earlier, entry)
     return replace(details, earlier=earlier[-MOST_EARLIER:])
 
 
 def _score(points: str) -> float | str:
-    """Points as a cell of an earlier gradebook spells them; what is no number as it stands."""
+    """Read points as an earlier gradebook spells them; what is no number stays as it is."""
     with contextlib.suppress(ValueError):
         score = float(points)
         return score if math.isfinite(score) else points
@@ -378,10 +378,10 @@ def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: 
 
     The caller has the folder alone. Whether students are told where they stand stays as it was.
     """
-    told = tells_of_class(out)
+    tells_standing = tells_of_class(out)
     finals = write_finals(out, reports, assignment, rules)
     rewrite_class_page(out, reports, assignment, finals if rules else None)
-    if told:
+    if tells_standing:
         write_standings(out, read_grades(out))
     return finals
 
@@ -402,7 +402,7 @@ def rewrite_class_page(
 
 
 def run_in(out: Path) -> dict[str, Any]:
-    """What `run.json` says of the last run in a folder; empty where there is none that says anything."""
+    """Read what `run.json` says of the last run in a folder; empty where there is none that says anything."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         run = json.loads((out / "run.json").read_bytes())
         return run if isinstance(run, dict) else {}
@@ -410,13 +410,13 @@ def run_in(out: Path) -> dict[str, Any]:
 
 
 def answers_of(out: Path, student: str) -> Mapping[str, str]:
-    """The fingerprints of a student's answers that no known mistake gives, by item."""
+    """Read the fingerprints of a student's answers that no known mistake gives, by item."""
     details = read_details(_file(out, "details", student))
     return details.answers if details else {}
 
 
 def background(assignment: Assignment, out: Path) -> Background:
-    """What the page says besides figures: of the contract, of the handout's text, of the code that lies in `out`."""
+    """Gather what the page says besides figures: of the contract, of the handout's text, of the code in `out`."""
 
     def code_of(student: str, function: str) -> str:
         details = read_details(_file(out, "details", student))

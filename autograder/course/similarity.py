@@ -109,7 +109,7 @@ def compare_class(assignment: Assignment, candidates: Sequence[Candidate], least
 
 
 def _normalized(source: str) -> str:
-    """The text as the tokenizer sees it, so that its places are places of this."""
+    """Return the text as the tokenizer sees it, so that its places are places of this."""
     lines = source.removeprefix("\N{BYTE ORDER MARK}").replace("\r\n", "\n").replace("\r", "\n")
     return lines.strip("\n") + "\n"
 
@@ -118,7 +118,7 @@ def _normalized(source: str) -> str:
 
 
 def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> tuple[list[Pair], list[str]]:
-    """The pairs that share at least that much, the most alike first; and whose text was too slow to split."""
+    """Find the pairs that share at least that much, the most alike first; and whose text was too slow to split."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     given = {gram for text in handout for gram in _fingerprint(text).hashes}
     prints: dict[str, Any] = {}
@@ -145,7 +145,7 @@ def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> 
 
 
 def weighed(one: Any, other: Any, counts: Mapping[int, int], students: int) -> tuple[tuple[float, float], float]:
-    """What two fingerprints share of each, and how much that is, weighed; `counts` says how many have a run."""
+    """Weigh what two fingerprints share of each, and how much that is; `counts` says how many have a run."""
     if not (both := one.hashes & other.hashes):
         return (0.0, 0.0), 0.0
     weights = _weights(students)
@@ -159,7 +159,7 @@ def weighed(one: Any, other: Any, counts: Mapping[int, int], students: int) -> t
 
 
 def _weight(fingerprint: Any, weights: Mapping[int, float]) -> float:
-    """What the characters under these runs weigh, each as much as the rarest run over it."""
+    """Weigh the characters under these runs, each as much as the rarest run over it."""
     import numpy as np
 
     places = [(place, weight) for gram, weight in weights.items() for place in fingerprint.hash_idx[gram]]
@@ -173,7 +173,7 @@ def _weight(fingerprint: Any, weights: Mapping[int, float]) -> float:
 
 
 def _weights(students: int) -> list[float]:
-    """What a run weighs that k others have, for every k."""
+    """Compute what a run weighs that k others have, for every k."""
     others = students - 2
     if others < 1:
         return [1.0, 1.0]
@@ -188,7 +188,7 @@ def _fingerprint(text: str) -> Any:
 
 
 def _restricted(fingerprint: Any, grams: Set[int]) -> Any:
-    """The fingerprint with these runs alone. copydetect's own `boilerplate` counts a repeated run as given."""
+    """Keep these runs of a fingerprint alone. copydetect's own `boilerplate` counts a repeated run as given."""
     kept = copy.copy(fingerprint)
     kept.hashes = fingerprint.hashes & grams
     kept.hash_idx = {gram: places for gram, places in fingerprint.hash_idx.items() if gram in kept.hashes}
@@ -196,7 +196,7 @@ def _restricted(fingerprint: Any, grams: Set[int]) -> Any:
 
 
 def _places(fingerprint: Any, grams: Set[int]) -> Slices:
-    """Where these runs stand in the text."""
+    """Find where these runs stand in the text."""
     from copydetect import compare_files
 
     if not grams:
@@ -227,7 +227,7 @@ Row = tuple[Line | None, Line | None]
 
 
 def similarity_page(similarity: Similarity, title: str, module: str = "") -> str:
-    """A self-contained page of the pairs, side by side; every text in it is escaped."""
+    """Render a self-contained page of the pairs, side by side; every text in it is escaped."""
     return render_page(
         "similar.html",
         title=title,
@@ -241,7 +241,7 @@ def similarity_page(similarity: Similarity, title: str, module: str = "") -> str
 
 
 def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
-    """The lines of both, those that are the same but for names in one row; None for what is left out between."""
+    """Align the lines of both, those that are the same but for names in one row; None for what is left out."""
 
     def shape(line: Line) -> str:
         text = "".join(part for _, part in line.parts)
@@ -269,7 +269,7 @@ def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
 
 
 def lines_of(text: str, few: Slices, usual: Slices = (), given: frozenset[str] = frozenset()) -> list[Line]:
-    """The lines of a text with what is shared marked in them; what few others have goes before what many have.
+    """Mark what is shared in the lines of a text; what few others have goes before what many have.
 
     Indentation is not marked, nor is a bracket or comma that begins or ends a run: they catch the eye and say nothing.
     """

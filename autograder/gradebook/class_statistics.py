@@ -260,7 +260,7 @@ class Tally:
             group.add(Who(report.student, item.item, where))
 
     def summary(self) -> Summary:
-        """The figures of all that was added."""
+        """Compute the figures of all that was added."""
         scores = [score for score, _ in self._scores]
         shares = Counter(min(int(BINS * score / most), BINS - 1) for score, most in self._scores if most > 0)
         correlations = [item.discrimination for item in self._items.values()]
@@ -332,7 +332,7 @@ class Tally:
         )
 
     def _shared_answers(self) -> tuple[Group, ...]:
-        """Answers of several students, the costliest first; items on which the same students agree are one answer."""
+        """Gather answers of several students, the costliest first; where the same students agree, it is one."""
         shared: dict[tuple[object, ...], Group] = {}
         for answer in self._answers.values():
             if answer.count >= LEAST_SHARED:
@@ -344,7 +344,7 @@ class Tally:
 
 
 def summary(reports: Iterable[Report]) -> Summary:
-    """The figures of a class, the same for any order of `reports`."""
+    """Compute the figures of a class, the same for any order of `reports`."""
     tally = Tally()
     for report in sorted(reports, key=lambda report: report.student):
         tally.add(report)
@@ -352,12 +352,12 @@ def summary(reports: Iterable[Report]) -> Summary:
 
 
 def ran(report: Report) -> bool:
-    """Whether anything of a submission was reached: it could be imported, and is not as it was handed out."""
+    """Tell whether anything of a submission was reached: it could be imported, and is not as it was handed out."""
     return any(item.verdict in REACHED and not item.message.startswith(NOT_REACHED) for item in report.items)
 
 
 def stands_out(report: Report, most: int | None = None) -> str:
-    """What is to be said of a submission in a few words; "" where every item passed.
+    """Say what matters of a submission in a few words; "" where every item passed.
 
     most   so many names and verdicts are told, and how many more there are; all of them without it
     """
@@ -378,13 +378,13 @@ def stands_out(report: Report, most: int | None = None) -> str:
 
 
 def _plausible(correlation: float, count: int, deviations: float) -> tuple[float, float]:
-    """Fisher's interval: atanh of a correlation is about normal, with the deviation 1 / sqrt(n - 3)."""
+    """Compute Fisher's interval: atanh of a correlation is about normal, with the deviation 1 / sqrt(n - 3)."""
     middle, reach = math.atanh(max(-0.999999, min(0.999999, correlation))), deviations / math.sqrt(count - 3)
     return math.tanh(middle - reach), math.tanh(middle + reach)
 
 
 def _instead(result: ItemResult) -> str:
-    """What somebody did who did not pass; "" where they passed."""
+    """Say what somebody did who did not pass; "" where they passed."""
     if result.verdict == "passed":
         return ""
     if result.mistakes:

@@ -66,7 +66,7 @@ class Decisions:
         return self.folder / JOURNAL
 
     def rows(self) -> list[Row]:
-        """Every row of the journal, the oldest first; raises UsageError where it cannot be read, or added to."""
+        """Read every row of the journal, the oldest first; raises UsageError where it cannot be read, or added to."""
         if not self.path.is_file():
             return []
         data = self.path.read_bytes()
@@ -79,7 +79,7 @@ class Decisions:
         return [Row(row.place, {name: as_written(cell) for name, cell in row.cells.items()}) for row in rows]
 
     def merged(self) -> tuple[list[Row], list[Override], list[str]]:
-        """The rows to add, what counts with them, and a sentence for each decision that they replace.
+        """Return the rows to add, what counts with them, and a sentence for each decision that they replace.
 
         Raises UsageError naming the line of what cannot be.
         """
@@ -121,19 +121,19 @@ class Decisions:
 def decisions_of(
     folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
 ) -> Decisions:
-    """The decisions of a folder, with rows to be added: of these files of overrides and of an EARLIER one."""
+    """Gather the decisions of a folder, with rows to be added: of these files of overrides and of an EARLIER one."""
     earlier = [folder / EARLIER] if (folder / EARLIER).is_file() else []
     return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
 
 
 def is_line_of(item: str, report: Report) -> bool:
-    """Whether an item of the journal is a line of just this hand-in: another one has other lines."""
+    """Tell whether an item of the journal is a line of just this hand-in: another one has other lines."""
     line = LINE.fullmatch(item)
     return line is not None and report.submission.sha256.startswith(line[3])
 
 
 def login_name() -> str:
-    """Who runs this, as the system knows them."""
+    """Name who runs this, as the system knows them."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may know numbers alone
@@ -141,12 +141,12 @@ def login_name() -> str:
 
 
 def line_of(row: Row) -> str:
-    """The line of its file on which a row begins."""
+    """Return the line of its file on which a row begins."""
     return row.place.rpartition("line ")[2]
 
 
 def _new_rows(path: Path) -> list[Row]:
-    """The rows of an overrides file, whose students are called by their names."""
+    """Read the rows of an overrides file, whose students are called by their names."""
     rows: dict[tuple[str, str], Row] = {}
     for row in read_rows(path, COLUMNS):
         if not (name := as_written(row["student"])):
@@ -163,7 +163,7 @@ def _new_rows(path: Path) -> list[Row]:
 
 
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
-    """What the rows say, all of which count; raises UsageError naming the line of what cannot be."""
+    """Read the overrides that rows say, all of which count; raises UsageError naming the line of what cannot be."""
     most = {item.id: item.points for item in assignment.items}
     lines = [row["item"] for row in rows if (line := LINE.fullmatch(row["item"])) and line[1] in assignment.functions]
     most |= dict.fromkeys(lines, 0.0)
@@ -191,7 +191,7 @@ def _withdraws(row: Row) -> bool:
 
 
 def _described(row: Row) -> str:
-    """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
+    """Word a row of the journal as the end of a sentence: `has 3 points ("half") by anna on 2026-11-20`."""
     points = f"{visible(row['points'], 40)} point{'s' * (row['points'] != '1')}"
     what = f"has {points if row['points'] else 'a comment'}"
     what += f' ("{visible(row["comment"], 200)}")' if row["comment"] else ""
@@ -200,7 +200,7 @@ def _described(row: Row) -> str:
 
 
 def _points(row: Row) -> float | None:
-    """The points that a row gives; None for a comment alone."""
+    """Read the points that a row gives; None for a comment alone."""
     if not row["points"]:
         return None
     if not re.fullmatch(r"\d{1,6}([.,]\d{1,4})?", row["points"]):

@@ -68,7 +68,7 @@ class _StoredFinal(BaseModel):
 
 
 def stored_reports(folder: Path) -> list[Report]:
-    """The reports that `grade` wrote into `folder`, by student, with the points that the grader gave.
+    """Read the reports that `grade` wrote into `folder`, by student, with the points that the grader gave.
 
     Raises UsageError where there are none, GraderFault where one cannot be read.
     """
@@ -76,7 +76,7 @@ def stored_reports(folder: Path) -> list[Report]:
 
 
 def read_grades(folder: Path) -> list[Report]:
-    """The same, with final grades where rules made some."""
+    """Read the same, with final grades where rules made some."""
     reports = []
     for path, report in _stored(folder):
         data = path.read_bytes()
@@ -107,7 +107,7 @@ def _stored(folder: Path) -> list[tuple[Path, Report]]:
 
 
 def half_marked(reports: Iterable[Report]) -> str:
-    """Of each question in words that has points for some and not for all: how many are left, and who; else ""."""
+    """Say of each question in words that has points for some and not for all how many are left, and who; else ""."""
     finals = [report for report in reports if isinstance(report, FinalReport) and not report.final.is_excused]
     counts = []
     for question in sorted({question for report in finals for question in report.final.marked}):
@@ -117,7 +117,7 @@ def half_marked(reports: Iterable[Report]) -> str:
 
 
 def common_maximum(reports: Sequence[Report]) -> float:
-    """What the assignment is worth; raises GraderFault where reports of different versions lie side by side."""
+    """Return what the assignment is worth; raises GraderFault where reports of different versions lie side by side."""
     values = {report.max_points for report in reports}
     if len(values) > 1:
         worths = " and ".join(number(value) for value in sorted(values)[:2])
@@ -126,7 +126,7 @@ def common_maximum(reports: Sequence[Report]) -> float:
 
 
 def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, scale: bool) -> float:
-    """What to multiply points by for a platform; raises UsageError where maxima differ and nobody asked to scale."""
+    """Return what to multiply points by for a platform; UsageError where maxima differ and nobody asked to scale."""
     if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
         worth = f"{number(theirs)} points in {platform} and {number(ours)} here"
         advice = "change it there, or convert with --scale" if theirs else "change it there"
@@ -171,7 +171,7 @@ class Gradebook:
 
 
 def to_csv(reports: Iterable[Report], items: Sequence[str], finals: Mapping[str, Final] | None = None) -> str:
-    """`grades.csv`, its rows sorted by student."""
+    """Write `grades.csv` as text, its rows sorted by student."""
     stream = io.StringIO()
     gradebook = Gradebook(stream, items, finals)
     for report in sorted(reports, key=lambda report: report.student):
@@ -180,12 +180,12 @@ def to_csv(reports: Iterable[Report], items: Sequence[str], finals: Mapping[str,
 
 
 def points_cell(points: float | None) -> str:
-    """Points as the gradebook spells them; nothing where the grader failed."""
+    """Spell points as the gradebook does; nothing where the grader failed."""
     return "" if points is None else number(points)
 
 
 def name_cell(text: str) -> str:
-    """Text as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
+    """Make a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
     return visible(harmless(text), newlines=True)
 
 
@@ -218,7 +218,7 @@ class GradeChange(NamedTuple):
 
 
 def stored_grades(out: Path) -> dict[str, Grade]:
-    """The grades in a folder's `grades.csv`, by name as it spells it; nobody's where it holds none."""
+    """Read the grades in a folder's `grades.csv`, by name as it spells it; nobody's where it holds none."""
     path, grades = out / "grades.csv", {}
     try:
         table = table_of(path.read_bytes(), path)
@@ -233,19 +233,19 @@ def stored_grades(out: Path) -> dict[str, Grade]:
 
 
 def _spelled(cell: str) -> str:
-    """Points as `number` spells them, whatever a spreadsheet made of the cell."""
+    """Spell points as `number` does, whatever a spreadsheet made of the cell."""
     with contextlib.suppress(ValueError):
         return number(float(cell.replace(",", ".")))
     return cell
 
 
 def is_graded(out: Path) -> bool:
-    """Whether a run has ended in the folder `out`."""
+    """Tell whether a run has ended in the folder `out`."""
     return any((out / name).is_file() for name in ("grades.csv", "run.json"))
 
 
 def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_old: Rules | None) -> list[GradeChange]:
-    """Whose grade in the folder `out` differs from these reports by the rules; a row that goes is a change, too.
+    """List whose grade in `out` differs from these reports by the rules; a row that goes is a change, too.
 
     A new hand-in of the same account may change its own grade, for that is what it was graded for: it is `asked`,
     unless the rules, as they are now, give the old hand-in another grade than it had.
@@ -344,7 +344,7 @@ def _write_if_new(path: Path, content: str | bytes) -> None:
 
 
 def with_final(page: str, final: Final | None) -> str:
-    """A feedback page whose large number is what the rules made of the grade; the earned points stand below it.
+    """Make what the rules made of the grade the large number of a feedback page; the earned points stand below it.
 
     None takes away what an earlier run wrote there.
     """
@@ -365,7 +365,7 @@ def with_final(page: str, final: Final | None) -> str:
 
 
 def with_line_comments(page: str, final: Final | None) -> str:
-    """A feedback page with the comments of staff at the lines of the code that it shows; None takes them away."""
+    """Put the comments of staff at the lines of the code on a feedback page; None takes them away."""
     page = re.sub("<!-- line -->.*?<!-- end of line -->", "", page, flags=re.DOTALL)
     for change in final.adjustments if final else ():
         line = LINE.fullmatch(change.item)
@@ -377,14 +377,14 @@ def with_line_comments(page: str, final: Final | None) -> str:
 
 
 def span_of_line(page: str, function: str, line: str) -> tuple[int, int] | None:
-    """Where a feedback page shows this line of a function; no text of a student holds a tag."""
+    """Find where a feedback page shows this line of a function; no text of a student holds a tag."""
     begin = page.find(f'<details class="listing" id="code-{function}">')
     begin = page.find(f' data-n="{line}">', begin, page.find("</pre>", begin)) if begin >= 0 else -1
     return (begin, page.index("\n</span>", begin) + len("\n</span>")) if begin >= 0 else None
 
 
 def with_section(page: str, name: str, content: str = "") -> str:
-    """The page with `content`, between two comments that find it again, at the place of `name`; "" takes it away."""
+    """Put `content` at the place of `name`, between two comments that find it again; "" takes it away."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     page = re.sub(f"{begin}.*?{end}\n", "", page, count=1, flags=re.DOTALL)
     before = SECTIONS[name]
@@ -395,7 +395,7 @@ def with_section(page: str, name: str, content: str = "") -> str:
 
 
 def standing(points: float, everybody: Iterable[float]) -> str:
-    """The median and how many have fewer points; "" in a class so small that it would tell of single students."""
+    """Say the median and how many have fewer points; "" in a class so small that it would tell of single students."""
     grades = sorted(everybody)
     if len(grades) < SMALLEST_CLASS:
         return ""
@@ -406,7 +406,7 @@ def standing(points: float, everybody: Iterable[float]) -> str:
 
 
 def tells_of_class(out: Path) -> bool:
-    """Whether some page says where its student stands; no page tells where there is none."""
+    """Tell whether some page says where its student stands."""
     return any(f"<!-- {STANDING} -->".encode() in path.read_bytes() for path in (out / "feedback").glob("*.html"))
 
 

@@ -189,9 +189,6 @@ def test_ring_of_five_copies_is_found(compared: Callable[..., Similarity]) -> No
     assert sum(pair.students[0][:4] == pair.students[1][:4] == "ring" for pair in found.pairs) == 10
 
 
-# Lines
-
-
 # The command line
 
 
