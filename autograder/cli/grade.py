@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from contextlib import ExitStack
-from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +57,7 @@ from autograder.grading.grader import Grader
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
+from autograder.sandbox.sandbox import Isolation
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
@@ -79,14 +79,6 @@ WRITTEN = {  # what `grade` writes, for people
 }
 
 
-class Level(StrEnum):
-    """How strictly student code is kept apart."""
-
-    strict = "strict"
-    best = "best"
-    none = "none"
-
-
 def grade(
     paths: Annotated[
         list[Path], typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files.")
@@ -96,15 +88,16 @@ def grade(
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
     replace: ReplaceOption = False,
     isolation: Annotated[
-        Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
-    ] = Level.best,
+        Isolation,
+        typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here."),
+    ] = "best",
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
     fixtures: FixturesOption = None,
     variant_by: VariantByOption = None,
     roster: RosterOption = None,
     deadline: DeadlineOption = None,
     class_zip: ClassZipOption = False,
-    layout: LayoutOption = "",
+    layout: LayoutOption = None,
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
@@ -117,7 +110,7 @@ def grade(
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
-    if isolation is Level.none and not trusted:
+    if isolation == "none" and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     silent = quiet or as_json
     chosen = assignment_of_submissions(course(), paths, assignment)
@@ -126,7 +119,7 @@ def grade(
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
     asked = (paths, chosen.module, people, deadline)
-    of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout, functions=chosen.functions)
+    of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout or "", functions=chosen.functions)
     with of_course as class_, ExitStack() as bar:
         candidates = class_.candidates
         students = [candidate.student for candidate in candidates]
@@ -154,7 +147,7 @@ def grade(
             jobs=jobs,
             scheduler=scheduler,
             fresh=fresh,
-            isolation=isolation.value,
+            isolation=isolation,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
             agree=agree,

@@ -127,14 +127,14 @@ def similar(
     roster: RosterOption = None,
     deadline: DeadlineOption = None,
     class_zip: ClassZipOption = False,
-    layout: LayoutOption = "",
+    layout: LayoutOption = None,
     replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
     asked = (paths, chosen.module, _roster(roster), deadline)
-    with gathered(*asked, class_zip=class_zip, layout=layout, functions=chosen.functions) as class_:
+    with gathered(*asked, class_zip=class_zip, layout=layout or "", functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     _write(out, similarity_page(found, chosen.title, chosen.name), replace)
     pairs = f"{counted(len(found.pairs), 'pair')} to look at"
@@ -161,7 +161,7 @@ def serve(
     roster: RosterOption = None,
     deadline: DeadlineOption = None,
     class_zip: ClassZipOption = False,
-    layout: LayoutOption = "",
+    layout: LayoutOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
@@ -181,7 +181,7 @@ def serve(
             chosen = folder.assignment
             asked = (submissions, chosen.module, _roster(roster), deadline)
             functions = chosen.functions
-            with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
+            with gathered(*asked, out=grades, class_zip=class_zip, layout=layout or "", functions=functions) as class_:
                 questions = [question.id for question in folder.questions]
                 folder.answers = answers_of(chosen, class_.candidates, questions)
                 folder.requests = requests_of(class_.candidates, [*(item.id for item in chosen.items), *questions])

@@ -6,15 +6,13 @@ import os
 from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from autograder.platforms import LAYOUTS
+from autograder.platforms import LAYOUTS, Layout
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.text import visible
 
 COURSE = "--course"
 CORES = max(1, os.cpu_count() or 1)
@@ -42,33 +40,13 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Take over no result 
 ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
 
 
-def _at_least_one(jobs: int) -> int:
-    if jobs < 1:
-        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
-    return jobs
-
-
-JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
-
-
-class VariantBy(StrEnum):
-    """Whose own public cases a submission is held against."""
-
-    student = "student"
-
-
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
 VariantByOption = Annotated[
-    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
+    Literal["student"] | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
 ]
 
 
 # Where submissions lie, and which of them count
-
-
-def _known_layout(name: str) -> str:
-    if name not in ("", *LAYOUTS):
-        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(LAYOUTS)}.")
-    return name
 
 
 def _moment(deadline: datetime | None) -> datetime | None:
@@ -89,7 +67,8 @@ ClassZipOption = Annotated[
     bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
 ]
 LayoutOption = Annotated[
-    str, typer.Option("--layout", callback=_known_layout, help=f"How submissions are laid out: {', '.join(LAYOUTS)}.")
+    Layout | None,
+    typer.Option("--layout", metavar="NAME", help=f"How submissions are laid out: {', '.join(LAYOUTS)}."),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +57,7 @@ from autograder.grading.assignment import Assignment, find_assignment, find_assi
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.platforms import bundles
+from autograder.platforms.containers import Visibility
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
 from autograder.vocabulary.text import counted, visible
@@ -150,31 +150,22 @@ bundle_app = typer.Typer(
 ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
 
 
-class HiddenCases(StrEnum):
-    """When Gradescope shows how hidden cases went."""
-
-    visible = "visible"
-    after_due_date = "after_due_date"
-    after_published = "after_published"
-    hidden = "hidden"
-
-
 @bundle_app.command("gradescope")
 def bundle_gradescope(
     zip_file: ZipOption,
     hidden_cases: Annotated[
-        HiddenCases,
+        Visibility,
         typer.Option(
             help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
         ),
-    ] = HiddenCases.visible,
+    ] = "visible",
     fixtures: FixturesOption = None,
     replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
     chosen = find_assignment(course(), assignment)
-    _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "", PRIVATE, replace=replace)
+    _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases), "", PRIVATE, replace=replace)
     print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
 
 

@@ -5,7 +5,9 @@ of a student's several submissions counts, `times.py` reads when each was made, 
 `bundles.py` and `containers.py` are for platforms that grade by themselves, `nbgrader.py` for its gradebook.
 """
 
-LAYOUTS = (
-    *("moodle", "blackboard", "brightspace", "gradescope", "submitty", "codegrade", "canvas"),  # known by their names
-    *("github", "plain", "one"),
-)
+from typing import Literal, get_args
+
+Layout = Literal[  # the first seven are known by their names
+    "moodle", "blackboard", "brightspace", "gradescope", "submitty", "codegrade", "canvas", "github", "plain", "one"
+]  # fmt: skip
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
