@@ -419,7 +419,9 @@ def export_nbgrader(
 
     held = _grades(grades)[0].assignment
     chosen = find_assignment(course(), assignment or held)
-    reports = nbgrader.read_reports(grades, chosen)
+    reports = [report for report in stored_reports(grades) if report.assignment == chosen.name]
+    if not reports:
+        raise UsageError(f"{grades} holds no report on {chosen.name}: give the folder that `grade --out` wrote.")
     done = nbgrader.export(reports, chosen, chosen.solution.parent, database)
     marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
     print(f"{done.database}: {counted(done.students, 'student')}; {marked}.")

@@ -32,7 +32,6 @@ from autograder.authoring.handout.notebook import (
     words_in,
 )
 from autograder.authoring.handout.release import notebook_of
-from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.assignment import Assignment
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import BREAK, Candidate, Function, outlined
@@ -76,14 +75,6 @@ class Handed:
     words: Words = field(default_factory=Words)
     functions: Mapping[str, Function] = field(default_factory=dict)
     changed: bool = False
-
-
-def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
-    """Read the reports on this assignment in a folder that `grade --out` wrote, by student."""
-    reports = [report for report in stored_reports(grades) if report.assignment == assignment.name]
-    if not reports:
-        raise UsageError(f"{grades} holds no report on {assignment.name}: give the folder that `grade --out` wrote.")
-    return reports
 
 
 def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:

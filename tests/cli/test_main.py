@@ -157,14 +157,8 @@ def test_help_imports_neither_rich_nor_numpy() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["frobnicate"],
-        ["grade"],
-        ["grade", "."],
-        ["fixtures", "show"],
-        ["check", "--no"],
-        ["grade", ".", "--jobs", "x"],
-        ["grade", ".", "--jobs", "0"],
-        ["grade", ".", "--layout", "x"],
+        *(["frobnicate"], ["grade"], ["grade", "."], ["fixtures", "show"], ["check", "--no"]),
+        *(["grade", ".", *option.split()] for option in ("--jobs x", "--jobs 0", "--jobs -3", "--layout x")),
     ],
 )
 def test_unknown_argument_is_code_2_and_points_to_help(run: Callable[..., Done], arguments: list[str]) -> None:
