@@ -173,10 +173,6 @@ def test_bad_secret_is_refused_and_not_shown(tmp_path: Path, content: bytes) -> 
     assert content.strip() == b"" or content.strip().decode() not in str(refused.value)
 
 
-def test_white_space_around_the_secret_does_not_count(secret_file: Path) -> None:
-    assert read_secret(secret_file) == SECRET
-
-
 @pytest.mark.parametrize("name", ["", "spring/2027", "..", "a b", "x" * 80])
 def test_a_term_without_a_usable_name_is_refused(secret_file: Path, name: str) -> None:
     with pytest.raises(UsageError, match="should be a short name"):
