@@ -266,6 +266,7 @@ def _check_sizes(draft: Draft, expected: Sequence[Expectation]) -> None:
 
 
 def _variable(draft: Draft) -> list[str]:
+    """Name the inputs and numbers that should matter; those of a group as `given.epsilon`."""
     floats = [
         f"{group}.{name}"
         for group in GROUPS
@@ -277,40 +278,34 @@ def _variable(draft: Draft) -> list[str]:
 
 def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
     """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
-    return any(_moves(draft, inputs, params, expected) for inputs, params in _variations(draft, name))
+    for inputs, params in _variations(draft, name):
+        try:
+            changed = draft.answer(inputs, params)
+        except Exception:  # an oracle may refuse what it was not written for, in its own way
+            return True
+        if any(_moved(before, after) for before, after in zip(expected, changed, strict=True)):
+            return True
+    return False
 
 
 def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
+    """Return inputs and parameters with another value of that name, in one way or several."""
     inputs, params = dict(draft.inputs), dict(draft.params)
     if name in inputs:
-        return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
+        array = inputs[name]
+        if array.dtype.kind == "f":  # not one constant shift: centred deltas would not feel it
+            others = [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
+        else:
+            rolled = np.roll(array.reshape(-1), 1).reshape(array.shape)
+            others = [rolled, (array + 1) % (array.max() + 1), array + 1]
+        return [({**inputs, name: other}, params) for other in others]
     group, _, key = name.partition(".")
-    if key and group in GROUPS:
-        settings = params[group]
-        return [(inputs, {**params, group: {**settings, key: other}}) for other in _others(settings[key])]
-    return [(inputs, {**params, name: other}) for other in _others(params[name])]
-
-
-def _others(number: float) -> tuple[float, ...]:
-    """Other numbers in its place: a factor changes nothing of 0."""
-    return (1.5 * number, number + 0.5) if number else (0.5, 1.0)
-
-
-def _moves(
-    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
-) -> bool:
-    try:
-        changed = draft.answer(inputs, params)
-    except Exception:  # an oracle may refuse what it was not written for, in its own way
-        return True
-    return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
-
-
-def _perturbed(array: Array) -> list[Array]:
-    if array.dtype.kind == "f":
-        # not one constant shift: centred deltas would not feel it
-        return [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
-    return [np.roll(array.reshape(-1), 1).reshape(array.shape), (array + 1) % (array.max() + 1), array + 1]
+    settings = params[group] if key and group in GROUPS else params
+    number = settings[key or name]
+    instead = (1.5 * number, number + 0.5) if number else (0.5, 1.0)  # a factor changes nothing of 0
+    if settings is params:
+        return [(inputs, {**params, name: other}) for other in instead]
+    return [(inputs, {**params, group: {**settings, key: other}}) for other in instead]
 
 
 def _moved(before: Expectation, after: Expectation) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from autograder.vocabulary.errors import FixtureError, KitError
 from autograder.vocabulary.times import OutOfTimeError
@@ -42,10 +43,10 @@ class Fault:
 class Faults(FixtureError):  # noqa: N818 (it tells of several)
     """All that is wrong: `lines`, one for each fault."""
 
-    @property
-    def lines(self) -> Sequence[str]:
-        """One line for each fault."""
-        return [str(line) for line in self.args[0]]
+    def __init__(self, lines: Sequence[str]) -> None:
+        """Keep the lines."""
+        super().__init__(lines)
+        self.lines = [str(line) for line in lines]
 
     def __str__(self) -> str:
         """The lines."""
@@ -58,26 +59,17 @@ class Faults(FixtureError):  # noqa: N818 (it tells of several)
 
 
 class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
-    """What an author declared and there is not: what is wrong, what would be right, and a place if that is known."""
+    """What an author declared and there is not; `place` is a file and a line, if they are not where it was noticed."""
+
+    def __init__(self, what: str, right: str, *place: Any) -> None:
+        """Keep what is wrong and what would be right."""
+        super().__init__(what, right, *place)
+        self.what, self.right = what, right
+        self.place = (Path(place[0]), int(place[1])) if place else None
 
     def __str__(self) -> str:
         """Both, as one sentence."""
         return f"{self.what}: {self.right}."
-
-    @property
-    def what(self) -> str:
-        """What is wrong."""
-        return str(self.args[0])
-
-    @property
-    def right(self) -> str:
-        """What would be right."""
-        return str(self.args[1])
-
-    @property
-    def place(self) -> tuple[Path, int] | None:
-        """File and line, where that is another than where it was noticed."""
-        return (Path(self.args[2]), int(self.args[3])) if len(self.args) > 2 else None
 
 
 class CaseFault(Misnamed):
@@ -85,16 +77,16 @@ class CaseFault(Misnamed):
 
 
 class Refusal(FixtureError):  # noqa: N818 (what a build does)
-    """A draw that could not grade, where other numbers might: a sentence, then the cases to draw anew."""
+    """A draw that could not grade, where other numbers might: a sentence, and the cases to draw anew."""
+
+    def __init__(self, sentence: str, *cases: str) -> None:
+        """Keep the cases."""
+        super().__init__(sentence, *cases)
+        self.cases = cases
 
     def __str__(self) -> str:
         """The sentence."""
         return str(self.args[0])
-
-    @property
-    def cases(self) -> tuple[str, ...]:
-        """The cases to draw anew."""
-        return self.args[1:]
 
 
 def likely(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from autograder.authoring.catalogue import Correct, Mistake
 from autograder.vocabulary.errors import FixtureError
 
-SCALED = Correct("scaled", "def scaled(x, factor=2, *, shift=0):\n    return factor * x + shift\n")
+SCALED = Correct("scaled", "def scaled(x, factor=2, *, factors=0):\n    return factor * x + factors\n")
 
 
 def defined(mistake: Mistake) -> Any:
@@ -18,34 +18,30 @@ def defined(mistake: Mistake) -> Any:
     return names[mistake.function]
 
 
-@pytest.mark.parametrize(("name", "other"), [("factor", "times"), ("shift", "plus")])
-def test_renamed_parameter_computes_the_same_under_its_new_name(name: str, other: str) -> None:
-    scaled = defined(SCALED.renaming("renamed", "?", name, other))
-    assert scaled(3, **{other: 5}) == SCALED_BY_HAND[name]
+@pytest.mark.parametrize(("name", "answer"), [("factor", 15), ("factors", 11)])
+def test_renamed_parameter_computes_the_same_under_its_new_name(name: str, answer: int) -> None:
+    renamed, _ = SCALED.with_other_parameters("scaled", name, "other")
+    assert renamed.slug == "scaled-parameters-renamed"
+    assert defined(renamed)(3, other=5) == answer
     with pytest.raises(TypeError, match=name):
-        scaled(3, **{name: 5})
-
-
-SCALED_BY_HAND = {"factor": 15, "shift": 11}
-
-
-def test_name_is_replaced_as_a_whole_word() -> None:
-    longer = Correct("scaled", "def scaled(x, xs):\n    return x + xs\n")
-    assert defined(longer.renaming("renamed", "?", "x", "value"))(1, xs=2) == 3
-
-
-def test_what_is_no_parameter_is_not_renamed() -> None:
-    with pytest.raises(FixtureError, match="scaled has no parameter 'other'"):
-        SCALED.renaming("renamed", "?", "other", "another")
+        defined(renamed)(3, **{name: 5})
 
 
 def test_positional_only_arguments_keep_their_defaults() -> None:
-    scaled = defined(SCALED.by_place_alone("by-place", "?"))
-    assert (scaled(3), scaled(3, 5, shift=1)) == (6, 16)
+    _, by_place = SCALED.with_other_parameters("scaled", "factor", "other")
+    scaled = defined(by_place)
+    assert (scaled(3), scaled(3, 5, factors=1)) == (6, 16)
     with pytest.raises(TypeError, match="positional-only"):
         scaled(x=3)
 
 
-def test_function_without_positional_arguments_has_no_such_mistake() -> None:
-    with pytest.raises(FixtureError, match="no argument that can be passed by its place"):
-        Correct("named", "def named(*, x):\n    return x\n").by_place_alone("by-place", "?")
+@pytest.mark.parametrize(
+    ("correct", "told"),
+    [
+        (SCALED, "scaled has no parameter 'x2'"),
+        (Correct("named", "def named(*, x2):\n    return x2\n"), "no argument that can be passed by its place"),
+    ],
+)
+def test_parameters_that_are_not_there_are_refused(correct: Correct, told: str) -> None:
+    with pytest.raises(FixtureError, match=told):
+        correct.with_other_parameters("slug", "x2", "other")
