@@ -167,14 +167,15 @@ def nodes_of(function: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, int]]:
         waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
 
 
-def forms(node: ast.AST) -> set[str]:
+@lru_cache(maxsize=MAX_NODES)  # of each node once, however deep it lies
+def forms(node: ast.AST) -> frozenset[str]:
     """Return the ways to write a node in which some of its sub-expressions are left open."""
     if isinstance(node, ast.Name):
-        return {node.id}
+        return frozenset((node.id,))
     choices = [_choices(part) for part in _parts(node)]
     if isinstance(node, ast.Call):  # what is called is never open
         choices[0] = choices[0][:-1]
-    return {f"{type(node).__name__}({','.join(chosen)})" for chosen in _products(choices)}
+    return frozenset(f"{type(node).__name__}({','.join(chosen)})" for chosen in _products(choices))
 
 
 def _parts(node: ast.AST) -> list[object]:

@@ -173,8 +173,6 @@ def _student(samples: list[Report], name: str, chance: random.Random) -> Report:
 
 
 def dashboard(reports: list[Report]) -> str:
-    slow = replace(reports[-1], items=(replace(reports[-1].items[0], seconds=99.0), *reports[-1].items[1:]))
-    reports = [*reports[:-1], slow]
     changes = [Change(report.student, 80.0, report.points or 0.0) for report in reports[:20]]
     others = [Change("gone", 1.0, ABSENT), Change(reports[0].student, NOT_GRADED, 1.0)]
     return index_page(reports, RUN, [*changes, *others])

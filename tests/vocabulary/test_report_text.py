@@ -84,12 +84,6 @@ def test_each_verdict_has_its_word_and_is_rerun_if_useful(verdict: Verdict) -> N
     assert ("check --item" in "".join(rest)) == (verdict not in ("passed", "missing", "not_graded"))
 
 
-def test_long_hint_is_wrapped() -> None:
-    lines = item_lines(item(message="wrong", hint="a hint that goes on " * 20))
-    assert len(lines) > 5
-    assert max(len(line) for line in lines) <= WIDTH
-
-
 @pytest.mark.parametrize("points", [0.0, 2.5, 100.0, 33.33])
 def test_points_end_where_the_line_ends(points: float) -> None:
     lines = {len(item_lines(each)[0]) for each in (item(points), passed(points), not_graded(title="x" * WIDTH))}
@@ -201,15 +195,6 @@ def test_markdown_is_message_and_hint() -> None:
     lines = item_markdown(item(2.5, hint="Why?")).splitlines()
     assert lines == ["```text", *MESSAGE.splitlines(), "```", "", "Why?"]
     assert item_markdown(passed()) == ""
-
-
-@pytest.mark.parametrize(
-    "message", ["```\n# out", "````\n<script>", "   ```   \n| a |", "a\n``````\n```\nb", "~~~\n#", "\r\n```\r\nout"]
-)
-def test_no_message_ends_its_fence(message: str) -> None:
-    markdown = item_markdown(item(message=message, hint=""))
-    assert len(fenced(markdown)) == len(message.splitlines())
-    assert markdown.split("\n").count("```") == 1
 
 
 @given(st.text(st.sampled_from("`~ \n#a\t\r")))
