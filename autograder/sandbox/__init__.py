@@ -1,4 +1,6 @@
-"""Where student code runs: calls and outcomes, the server and its workers seen from outside, a pool of sandboxes.
+"""Where student code runs. Nothing that comes out is trusted; items and cases are unknown here.
 
-Nothing that comes out is trusted. Grading, authoring and checking call it; it knows neither items nor cases.
+Read `sandbox` first: a program and its requests in, outcomes out. `calls` holds what those are, `workers` how a server
+and its workers are started, asked, watched and killed, `interpreter` how they begin and what they may read. `worker`
+runs beside student code, inside the layers of `isolation`.
 """
