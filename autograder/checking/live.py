@@ -28,6 +28,7 @@ from autograder.grading.counterexamples import with_calls
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request, read_answer
+from autograder.sandbox.worker.frames import Frame, encode_header
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult
@@ -154,7 +155,8 @@ def _call(worker: Worker, request: Request) -> Outcome:
             time_limit(request.timeout),
         ):
             warnings.simplefilter("ignore")
-            frame = worker.run(header, request.inputs, stopped_by=(OutOfTimeError, KeyboardInterrupt))
+            answer, tensors = worker.run(header, request.inputs, stopped_by=(OutOfTimeError, KeyboardInterrupt))
     except OutOfTimeError:
         return Outcome("timed_out", detail=f"no answer in {request.timeout:g} s", seconds=request.timeout)
+    frame = Frame(encode_header(answer), tensors)
     return read_answer(frame, time.perf_counter() - started, ("observed", "raised", "missing"))

@@ -152,17 +152,9 @@ OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
 # Reading answers
 
 
-def read_answer(
-    answer: tuple[dict[str, Any], bytes], seconds: float, allowed: Sequence[str], encoded: bytes = b""
-) -> Outcome:
-    """Read the outcome that an answer stands for; one of another kind, or that contradicts itself, is a crash.
-
-    answer    its header and its blob
-    allowed   the kinds of answer to this question
-    encoded   its header as it came; without it, its size counts as 0 and no other answer is known to be the same
-    """
-    header, blob = answer
-    size = (len(encoded), len(blob)) if encoded else (0, 0)
+def read_answer(answer: Frame, seconds: float, allowed: Sequence[str]) -> Outcome:
+    """Read the outcome that an answer stands for; one of a kind that is not allowed, or contradictory, is a crash."""
+    header, size = answer.header, (len(answer.encoded), len(answer.blob))
     try:
         match header.get("op") if header.get("op") in allowed else None:
             case "loaded":
@@ -170,8 +162,8 @@ def read_answer(
             case "missing":
                 return Outcome("missing", seconds=seconds, size=size)
             case "observed":
-                is_small = 0 < sum(size) <= MAX_SHARED
-                observation = _shared_observation(encoded, blob) if is_small else from_frame(header, blob)
+                read = _shared_observation if sum(size) <= MAX_SHARED else _observation
+                observation = read(answer)
                 return Outcome("observed", observation=observation, seconds=seconds, size=size)
             case "raised":
                 raised = raised_from_header(header)
@@ -182,10 +174,12 @@ def read_answer(
     return Outcome("crashed", detail=UNREADABLE, seconds=seconds, size=size)
 
 
-@functools.lru_cache(maxsize=SHARED)
-def _shared_observation(encoded: bytes, blob: bytes) -> Observation:
-    """Read an observation once for all submissions that give these bytes; nobody writes to it."""
-    return from_frame(Frame(encoded, blob).header, blob)
+def _observation(answer: Frame) -> Observation:
+    return from_frame(answer.header, answer.blob)
+
+
+# Once for all submissions that give these bytes; nobody writes to it
+_shared_observation = functools.lru_cache(maxsize=SHARED)(_observation)
 
 
 def from_frame(header: Mapping[str, Any], blob: bytes) -> Observation:

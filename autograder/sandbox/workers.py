@@ -237,7 +237,7 @@ class Worker:
         seconds = heard.seconds - began
         if heard.header.get("n") != self._answered or type(heard.header["n"]) is not int:
             return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-        return read_answer((heard.header, heard.blob), seconds, kinds, heard.encoded)
+        return read_answer(heard.frame, seconds, kinds)
 
     def _await(self, budget: Request) -> Answer | Outcome:
         """Return the next answer, or what the worker is to be stopped for; raise EOFError where it ended.
@@ -358,11 +358,10 @@ class ForkedWorker(Worker):
 
 
 class Answer(NamedTuple):
-    """A frame from a worker: header, blob and the header as it came; when it came, and what had been printed then."""
+    """A frame from a worker, with the clock and the bytes that had been printed when it came."""
 
+    frame: frames.Frame
     header: dict[str, Any]
-    blob: bytes
-    encoded: bytes
     seconds: float
     written: int
 
@@ -425,7 +424,7 @@ class Pipes:
                 stream.close()
 
     def _answer(self, frame: frames.Frame) -> Answer:
-        return Answer(frame.header, frame.blob, frame.encoded, time.perf_counter(), self.written)
+        return Answer(frame, frame.header, time.perf_counter(), self.written)
 
     def _count(self, printed: bytes) -> None:
         self.tail = (self.tail + printed)[-OUTPUT_KEPT:]

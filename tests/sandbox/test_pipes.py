@@ -54,7 +54,7 @@ def test_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     worker.answers.flush()
     answer = pipes.receive(20.0)
     assert isinstance(answer, Answer)
-    assert (answer.header, answer.blob) == (HEADER, b"blob")
+    assert (answer.header, answer.frame.blob) == (HEADER, b"blob")
 
 
 @pytest.mark.parametrize("said", [b"", b"no frame at all, but long enough", frames.encode(ENCODED, b"blob")[:-1]])
