@@ -35,7 +35,7 @@ def write(root: Path, name: str = "demo", text: str = ITEMS) -> Path:
     return root
 
 
-def test_the_course_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
+def test_course_is_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
     write(tmp_path / "outer")
     inner = write(tmp_path / "outer" / "inner")
     (inner / "work" / "deep").mkdir(parents=True)
@@ -44,7 +44,7 @@ def test_the_course_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: 
     assert find_course(inner / "work" / "missing.py") == inner
 
 
-def test_staff_in_a_handout_of_the_course_stand_in_the_course(tmp_path: Path) -> None:
+def test_staff_in_handout_of_course_stand_in_course(tmp_path: Path) -> None:
     course = write(tmp_path / "course")
     (course / "solution").mkdir()
     handout = write(course / "handout" / "demo")
@@ -62,15 +62,13 @@ def test_where_nothing_upwards_holds_fixtures_there_is_no_course(
             find(tmp_path)
 
 
-def test_a_relative_path_is_looked_up_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_looked_up_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (write(tmp_path) / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     assert find_course(Path()) == nearest_root(Path()) == tmp_path
 
 
-def test_work_that_lies_outside_any_course_is_checked_by_the_one_that_one_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_outside_course_is_checked_by_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write(tmp_path / "course"))
     (tmp_path / "downloads").mkdir()
     assert nearest_root(tmp_path / "downloads") == tmp_path / "course"
@@ -83,17 +81,17 @@ def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None
         find_assignment(tmp_path)
 
 
-def test_the_only_assignment_needs_no_name(tmp_path: Path) -> None:
+def test_only_assignment_needs_no_name(tmp_path: Path) -> None:
     assert find_assignment(write(tmp_path)).name == "demo"
 
 
 @pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
-def test_an_unknown_assignment_is_refused_with_the_names_there_are(tmp_path: Path, name: str) -> None:
+def test_unknown_assignment_is_refused_with_names_there_are(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
         find_assignment(write(tmp_path), name)
 
 
-def test_a_course_without_assignments_is_the_kits_fault(tmp_path: Path) -> None:
+def test_course_without_assignments_is_kits_fault(tmp_path: Path) -> None:
     (tmp_path / "fixtures" / "empty").mkdir(parents=True)
     with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
         find_assignments(tmp_path)
@@ -111,7 +109,7 @@ def test_one_half_written_assignment_stops_no_command_about_another(tmp_path: Pa
         find_assignment(tmp_path, "half")
 
 
-def test_where_every_assignment_is_half_written_the_first_says_why(tmp_path: Path) -> None:
+def test_where_every_assignment_is_half_written_first_says_why(tmp_path: Path) -> None:
     write(tmp_path, text="assignment = [")
     with pytest.raises(FixtureError, match=r"demo/items\.toml is not TOML"):
         find_assignments(tmp_path)

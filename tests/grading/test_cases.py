@@ -121,14 +121,14 @@ def round_trip(stored: Case) -> Case:
     ],
     ids=["nan", "int64", "0-d", "0-d int", "empty", "bool", "transposed", "strided", "fortran", "broadcast"],
 )
-def test_an_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> None:
+def test_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> None:
     seen = Observation({"out": tensor(array)}, {})
     stored = case("c", replace(VALUE, array=array), inputs={"x": array}, mistakes={"wrong": seen})
     assert_same(round_trip(stored), stored)
     assert same_arrays(safetensors.numpy.load(stored.encoded_inputs), stored.inputs)
 
 
-def test_of_an_exception_only_its_types_are_stored() -> None:
+def test_of_exception_only_its_types_are_stored() -> None:
     raised = Raised(("KeyError", "Exception"), "the message", 7, "the code")
     read = round_trip(case(mistakes={"raises": raised}))
     assert read.mistakes == {"raises": Raised(("KeyError", "Exception"), "", None, "")}
@@ -223,7 +223,7 @@ def decodes_or_is_refused(data: bytes) -> None:
 
 @given(st.data())
 @settings(max_examples=300, deadline=None)
-def test_altered_bytes_are_read_or_refused_and_never_raise_anything_else(data: st.DataObject) -> None:
+def test_altered_bytes_are_read_or_refused(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(DATA)))
     end = data.draw(st.integers(start, min(len(DATA), start + 8)))
     decodes_or_is_refused(DATA[:start] + data.draw(st.binary(max_size=8)) + DATA[end:])
@@ -253,9 +253,7 @@ DESCRIBED = json.loads(header(DATA)["__metadata__"]["cases"])
 
 @given(st.sampled_from(places(DESCRIBED)), JSON)
 @settings(max_examples=300, deadline=None)
-def test_an_altered_description_is_read_or_refused_and_never_raises_anything_else(
-    place: tuple[Any, ...], new: Any
-) -> None:
+def test_altered_description_is_read_or_refused(place: tuple[Any, ...], new: Any) -> None:
     decodes_or_is_refused(stored_with(with_node(DESCRIBED, place, new)))
 
 
@@ -332,13 +330,13 @@ def refusal(assignment: Assignment, **options: Any) -> str:
     return message
 
 
-def test_a_public_reading_opens_no_hidden_file(demo: Assignment) -> None:
+def test_public_reading_opens_no_hidden_file(demo: Assignment) -> None:
     shutil.rmtree(demo.folder / "hidden")
     stored = read_fixtures(demo, hidden=False)
     assert [one.id for one in stored.cases] == ["first-small", "second-small", "second-more"]
 
 
-def test_a_missing_file_is_named_with_what_to_do(demo: Assignment) -> None:
+def test_missing_file_is_named_with_what_to_do(demo: Assignment) -> None:
     shutil.rmtree(demo.folder / "hidden")
     assert re.fullmatch(
         r"\S+hidden/first\.safetensors cannot be read: No such file or directory\. Run `autograder fixtures "
@@ -351,7 +349,7 @@ def test_a_missing_file_is_named_with_what_to_do(demo: Assignment) -> None:
     "name",
     ["public/first.safetensors", "public/second.safetensors", "hidden/first.safetensors", "items.toml", "probes.py"],
 )
-def test_a_file_that_the_manifest_does_not_know_is_refused_by_name(demo: Assignment, name: str) -> None:
+def test_file_that_manifest_does_not_know_is_refused_by_name(demo: Assignment, name: str) -> None:
     path = demo.folder / name
     path.write_bytes(path.read_bytes() + b" ")
     message = refusal(demo)
@@ -379,7 +377,7 @@ def test_a_file_that_the_manifest_does_not_know_is_refused_by_name(demo: Assignm
         b'{"schema": 1, "assignment": "demo", "files": {"probes.py": ""}, "hints": {}}',
     ],
 )
-def test_what_is_not_a_manifest_is_refused(demo: Assignment, text: bytes) -> None:
+def test_what_is_not_manifest_is_refused(demo: Assignment, text: bytes) -> None:
     (demo.folder / "manifest.json").write_bytes(text)
     assert re.search(r"manifest\.json is not a manifest of fixtures\. Restore it, or run `", refusal(demo))
 
@@ -401,7 +399,7 @@ def test_what_is_not_a_manifest_is_refused(demo: Assignment, text: bytes) -> Non
         "~/outside.safetensors",
     ],
 )
-def test_a_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo: Assignment, name: str) -> None:
+def test_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo: Assignment, name: str) -> None:
     outside = encode([case("first-small")])
     (demo.folder.parent / "outside.safetensors").write_bytes(outside)
     files = json.loads((demo.folder / "manifest.json").read_text())["files"]
@@ -415,16 +413,14 @@ def test_fixtures_of_another_assignment_are_refused(demo: Assignment) -> None:
     assert refusal(demo) == f"{demo.folder} holds fixtures of 'grpo', not of 'demo'."
 
 
-def test_an_item_whose_case_is_stored_nowhere_is_named(demo: Assignment) -> None:
+def test_item_whose_case_is_stored_nowhere_is_named(demo: Assignment) -> None:
     (demo.folder / "public" / "second.safetensors").write_bytes(encode([case("second-small")]))
     write_manifest(demo)
     assert refusal(demo) == "Item second lists the public case second-more, which no stored file holds."
 
 
 @pytest.mark.parametrize("changed", [{"visibility": "public"}, {"item": "second"}])
-def test_a_case_that_is_stored_as_something_else_than_its_item_says_is_refused(
-    demo: Assignment, changed: dict[str, Any]
-) -> None:
+def test_case_stored_under_another_item_is_refused(demo: Assignment, changed: dict[str, Any]) -> None:
     stored = replace(case("first-wide", visibility="hidden"), **changed)
     (demo.folder / "hidden" / "first.safetensors").write_bytes(encode([stored]))
     write_manifest(demo)
@@ -447,7 +443,7 @@ def test_another_term_s_set_may_hold_other_numbers(demo: Assignment) -> None:
 
 
 @pytest.mark.parametrize("name", ["items.toml", "probes.py"])
-def test_another_term_s_set_that_was_made_with_other_items_or_probes_is_refused(demo: Assignment, name: str) -> None:
+def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, name: str) -> None:
     spring = another_set(demo)
     (spring / name).write_bytes((spring / name).read_bytes() + b"\nspring = 1\n")
     write_manifest(demo, spring)

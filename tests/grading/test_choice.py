@@ -36,19 +36,19 @@ def put(path: Path, text: str = "x = 1\n") -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", ["{0}.py", "{0}.ipynb", "ada/{0}.py", "ada/{0}/{0}.ipynb", "a/b/c/{0}.py"])
-def test_the_name_of_a_file_says_which_assignment_it_is(tmp_path: Path, name: str, shape: str) -> None:
+def test_name_of_file_says_which_assignment_it_is(tmp_path: Path, name: str, shape: str) -> None:
     put(tmp_path / "class" / shape.format(name))
     put(tmp_path / "class" / "bela" / "notes.py")
     assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == name
 
 
 @pytest.mark.parametrize("assignment", ALL, ids=NAMES)
-def test_a_file_named_for_its_student_says_it_by_what_it_defines(tmp_path: Path, assignment) -> None:
+def test_file_named_for_student_is_known_by_its_functions(tmp_path: Path, assignment) -> None:
     put(tmp_path / "goran.py", f"def {assignment.functions[-1]}():\n    pass\n")
     assert assignment_of_submissions(KIT, [tmp_path]).name == assignment.name
 
 
-def test_what_says_nothing_or_two_things_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
+def test_submissions_of_no_or_two_assignments_are_refused(tmp_path: Path) -> None:
     put(tmp_path / "ada" / "homework.py")
     with pytest.raises(UsageError, match=f"Nothing here says .*--assignment: {', '.join(NAMES)}"):
         assignment_of_submissions(KIT, [tmp_path])
@@ -59,7 +59,7 @@ def test_what_says_nothing_or_two_things_is_refused_with_the_names_there_are(tmp
     assert assignment_of_submissions(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
 
 
-def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Path) -> None:
+def test_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Path) -> None:
     first, second = NAMES[:2]
     for student in "abcdef":
         put(tmp_path / "class" / student / f"{first}.py")
@@ -73,7 +73,7 @@ def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Pa
         assignment_of_submissions(KIT, [tmp_path / "two"])
 
 
-def test_an_assignment_that_cannot_be_read_is_named_before_another_is_taken(tmp_path: Path) -> None:
+def test_unreadable_assignment_is_named_first(tmp_path: Path) -> None:
     for name in ("bandits", "broken"):
         shutil.copytree(
             KIT / "fixtures" / "bandits", tmp_path / "fixtures" / name, ignore=shutil.ignore_patterns("*.s*")
@@ -96,7 +96,7 @@ def test_an_assignment_that_cannot_be_read_is_named_before_another_is_taken(tmp_
         ("{}/grpo.py", "def another(): pass\n", False),
     ],
 )
-def test_a_guess_that_is_not_true_of_most_is_refused(tmp_path: Path, name: str, text: str, meant: bool) -> None:
+def test_guess_that_is_not_true_of_most_is_refused(tmp_path: Path, name: str, text: str, meant: bool) -> None:
     """A stray file says of which assignment a class is, and most of it is of another."""
     bandits = next(one for one in ALL if one.name == "bandits")
     put(tmp_path / "eve" / "bandits.py")
@@ -121,7 +121,7 @@ def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) ->
     assert assignment_of_submissions(KIT, [folder]).name == NAMES[1]
 
 
-def test_an_item_is_found_in_the_assignment_that_has_it() -> None:
+def test_item_is_found_in_assignment_that_has_it() -> None:
     for assignment in ALL:
         own = [item.id for item in assignment.items if sum(item.id in _ids(other) for other in ALL) == 1]
         assert all(assignment_of_item(KIT, item).name == assignment.name for item in own[:3])
@@ -137,7 +137,7 @@ def _ids(assignment) -> set[str]:
     return {item.id for item in assignment.items}
 
 
-def test_a_zip_is_of_the_assignment_that_it_is_named_for_and_without_one_all_are_released() -> None:
+def test_zip_names_its_assignment_without_zip_all_are_released() -> None:
     assert [one.name for one in assignments_to_release(KIT, None)] == NAMES
     assert [one.name for one in assignments_to_release(KIT, Path(f"out/{NAMES[0]}.zip"))] == NAMES[:1]
     assert [one.name for one in assignments_to_release(KIT, Path("x.zip"), NAMES[1])] == NAMES[1:2]
@@ -145,7 +145,7 @@ def test_a_zip_is_of_the_assignment_that_it_is_named_for_and_without_one_all_are
         assignments_to_release(KIT, Path("x.zip"))
 
 
-def test_stored_fixtures_are_of_the_assignment_that_their_manifest_names(tmp_path: Path) -> None:
+def test_stored_fixtures_are_of_assignment_that_their_manifest_names(tmp_path: Path) -> None:
     for assignment in ALL:
         assert assignment_of_fixtures(KIT, [assignment.folder, assignment.folder]).name == assignment.name
     with pytest.raises(UsageError, match=f"several assignments.*--assignment: {', '.join(NAMES)}"):
@@ -159,7 +159,7 @@ def test_stored_fixtures_are_of_the_assignment_that_their_manifest_names(tmp_pat
         assignment_of_fixtures(KIT, [])
 
 
-def test_a_zip_whose_directory_is_longer_than_any_is_not_taken_into_memory(tmp_path: Path) -> None:
+def test_zip_with_endless_directory_takes_no_memory(tmp_path: Path) -> None:
     """Of a zip that says of itself that it lists a terabyte of names, and of one that does."""
     put(tmp_path / "class" / "ada" / "bandits.py")
     for name, size in (("bela", 2**40), ("chidi", 2**27)):

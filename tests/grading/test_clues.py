@@ -75,7 +75,7 @@ def test_one_change_of_all_values_is_seen(change: Any, sentence: str, wanted: Ar
 
 @given(TABLES, st.integers(0, 1), st.booleans())
 @FEW
-def test_change_of_an_axis_is_seen(wanted: Array, axis: int, keepdims: bool) -> None:
+def test_change_of_axis_is_seen(wanted: Array, axis: int, keepdims: bool) -> None:
     swapped = np.swapaxes(wanted, 0, 1)
     order = " ".join(("trial", "batch", "pos")[: wanted.ndim])
     assert describe(wrongs((wanted, swapped))) == f"The values are right, but the axes stand in the order [{order}]."
@@ -187,7 +187,7 @@ def seen(out: Array, calls: int = 1) -> Observation:
     return Observation({"out": Returned("tensor", "Tensor", out.dtype.name, out.shape, False, out)}, {"calls": calls})
 
 
-def test_only_failing_cases_that_show_something_have_a_say() -> None:
+def test_only_failing_cases_that_show_something_have_say() -> None:
     one, dim = (case(FIRST), seen(-FIRST)), (case(SECOND), seen(drawn(SECOND.shape, 5)))
     assert explain([one]) == explain([one, dim]) == f"{EACH} has the right size and the wrong sign."
     assert explain([one, dim, dim]) == ""

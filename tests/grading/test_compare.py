@@ -86,15 +86,15 @@ def changed(*places: tuple[int, ...], by: float = 1.0, array: Array = WANTED) ->
         (tensor(WANTED, requires_grad=True), None),
     ],
 )
-def test_each_rung_of_the_ladder_is_reported_by_name(out: Returned | None, first_broken: str | None) -> None:
+def test_each_rung_of_ladder_is_reported_by_name(out: Returned | None, first_broken: str | None) -> None:
     assert rung(value(attached=True), seen(out)) == first_broken
 
 
-def test_a_tensor_whose_values_were_not_sent_is_no_match() -> None:
+def test_tensor_whose_values_were_not_sent_is_no_match() -> None:
     assert rung(value(), seen(replace(tensor(WANTED), array=None))) == "tensor"
 
 
-def test_kinds_are_held_in_order_whatever_the_order_of_the_expectations() -> None:
+def test_kinds_are_held_in_order_whatever_order_of_expectations() -> None:
     unchanged = Expectation("unchanged", "x", "x", array=np.ones(2))
     error = Expectation("error", "error", "the call", value={"type": "ValueError"})
     expected = [unchanged, replace(gradient(), name="gradient"), fact("calls", 1), error, value()]
@@ -146,9 +146,7 @@ def test_equal_values_of_another_dtype_do_not_match(dtype: str) -> None:
         (np.zeros((2, 3, 1), np.float32), "shape"),
     ],
 )
-def test_where_the_dtype_is_forgiven_values_are_held_to_the_precision_that_came_back(
-    out: Array, first_broken: str | None
-) -> None:
+def test_forgiven_dtype_holds_values_to_its_precision(out: Array, first_broken: str | None) -> None:
     assert rung(value(forgiven=("dtype",)), seen(out)) == first_broken
 
 
@@ -173,7 +171,7 @@ def test_nan_never_matches_not_even_nan() -> None:
 
 
 @pytest.mark.parametrize("endless", [np.inf, -np.inf])
-def test_infinity_matches_the_same_infinity_and_nothing_else(endless: float) -> None:
+def test_infinity_matches_same_infinity_and_nothing_else(endless: float) -> None:
     endless_too = np.where(WANTED == 8, endless, WANTED)
     expected = value(endless_too)
     assert rung(value(), seen(endless_too)) == "finite"
@@ -189,14 +187,14 @@ def test_infinity_matches_the_same_infinity_and_nothing_else(endless: float) -> 
 
 @pytest.mark.parametrize("wanted", [8.0, -8.0])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_tolerance_is_absolute_plus_relative_to_the_expected_value(wanted: float, sign: int) -> None:
+def test_tolerance_is_absolute_plus_relative_to_expected_value(wanted: float, sign: int) -> None:
     expected = value(np.array(wanted), rtol=0.25, atol=0.5)  # exact in binary: 2.5 is allowed
     assert rung(expected, seen(np.array(wanted + sign * 2.5))) is None
     assert rung(expected, seen(np.array(np.nextafter(wanted + sign * 2.5, sign * np.inf)))) == "values"
 
 
 @pytest.mark.parametrize("wanted", [2**53, 2**62, -(2**63), 2**63 - 1, 0])
-def test_integers_are_compared_exactly_where_float64_would_not_tell_them_apart(wanted: int) -> None:
+def test_integers_beyond_float64_are_compared_exactly(wanted: int) -> None:
     expected = value(np.array([wanted, 3]))
     assert rung(expected, seen(np.array([wanted, 3]))) is None
     nearest = wanted - 1 if wanted == 2**63 - 1 else wanted + 1
@@ -217,7 +215,7 @@ def test_any_single_value_beyond_its_tolerance_is_found(wanted: Array, place: in
 # What a mismatch says
 
 
-def test_the_first_three_places_are_shown_and_all_are_counted() -> None:
+def test_first_three_places_are_shown_and_all_are_counted() -> None:
     found = mismatch(value(), seen(WANTED + 1))
     assert found.first == (
         Difference((0, 0), 2.0, 1.0),
@@ -237,7 +235,7 @@ def test_the_first_three_places_are_shown_and_all_are_counted() -> None:
         ([(1, 2)], None),
     ],
 )
-def test_an_index_that_all_differing_places_share_is_named(
+def test_index_that_all_differing_places_share_is_named(
     places: list[tuple[int, int]], shared: tuple[str, int] | None
 ) -> None:
     assert mismatch(value(), seen(changed(*places))).shared == shared
@@ -248,19 +246,19 @@ def test_an_index_that_all_differing_places_share_is_named(
 
 @pytest.mark.parametrize("attached", [True, False, None])
 @pytest.mark.parametrize("requires_grad", [True, False])
-def test_a_graph_is_wanted_refused_or_of_no_matter(attached: bool | None, requires_grad: bool) -> None:
+def test_graph_is_wanted_refused_or_of_no_matter(attached: bool | None, requires_grad: bool) -> None:
     found = rung(value(attached=attached), seen(WANTED, requires_grad=requires_grad))
     assert found == (None if attached in (None, requires_grad) else "graph")
 
 
 @pytest.mark.parametrize("out", [None, Returned("none"), Returned("other", type="float")])
-def test_a_gradient_that_is_missing_is_found(out: Returned | None) -> None:
+def test_gradient_that_is_missing_is_found(out: Returned | None) -> None:
     found = mismatch(gradient(), seen(out))
     assert (found.rung, found.first, found.total) == ("gradient", (), 0)
 
 
 @pytest.mark.parametrize("out", [WANTED + 1, np.where(WANTED == 8, np.nan, WANTED)])
-def test_a_gradient_of_wrong_values_is_told_as_a_gradient_with_its_places(out: Array) -> None:
+def test_wrong_gradient_is_told_with_its_places(out: Array) -> None:
     found = mismatch(gradient(), seen(out))
     assert found.rung == "gradient"
     assert found.first
@@ -281,7 +279,7 @@ def test_a_gradient_of_wrong_values_is_told_as_a_gradient_with_its_places(out: A
         None,
     ],
 )
-def test_an_argument_that_was_changed_is_found(after: Array | None) -> None:
+def test_argument_that_was_changed_is_found(after: Array | None) -> None:
     before = Expectation("unchanged", "out", "x", array=np.array([1.0, 2.0, np.nan]))
     assert rung(before, seen(after)) == "purity"
     assert rung(before, seen(np.array([1.0, 2.0, np.nan]))) is None
@@ -306,7 +304,7 @@ def test_an_argument_that_was_changed_is_found(after: Array | None) -> None:
         (["ValueError", "centred"], False),
     ],
 )
-def test_an_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, holds: bool) -> None:
+def test_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, holds: bool) -> None:
     expected = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": ["centred"]})
     assert error_holds(expected, observed) is holds
     found = compare([expected], Observation({}, {"error": observed}))
@@ -315,7 +313,7 @@ def test_an_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, hol
 
 
 @pytest.mark.parametrize("observed", [2, None, [3], "3", {"calls": 3}])
-def test_a_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> None:
+def test_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> None:
     found = mismatch(fact("calls", 3), seen(calls=observed))
     assert (found.rung, found.observed) == ("fact", observed)
 
@@ -323,13 +321,13 @@ def test_a_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> No
 # Diagnoses
 
 
-def test_a_diagnosis_alone_never_fails() -> None:
+def test_diagnosis_alone_never_fails() -> None:
     trace = fact("samples", 3, diagnosis=True)
     assert compare([value(), trace], seen(WANTED, samples=9)) is None
     assert compare([trace], NOTHING_SEEN) is None
 
 
-def test_a_failure_carries_the_diagnoses_that_differ_too() -> None:
+def test_failure_carries_diagnoses_that_differ_too() -> None:
     samples, modes, period = (fact(name, 3, diagnosis=True) for name in ("samples", "modes", "period"))
     found = compare([samples, value(), modes, period], seen(WANTED + 1, samples=9, modes=3))
     assert found is not None
@@ -417,14 +415,14 @@ def fits(mistake: Observation | Raised | None, observation: Observation | Raised
     return is_mistake([value(), CALLS], mistake, observation)
 
 
-def test_an_answer_that_equals_a_mistake_s_is_that_mistake() -> None:
+def test_answer_that_equals_mistake_s_is_that_mistake() -> None:
     assert fits(SLIP, seen(WANTED + 1, calls=1))
     assert fits(SLIP, seen(WANTED + 1 + 1e-9, calls=1))
     assert not fits(SLIP, seen(WANTED + 1.001, calls=1))
 
 
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
-def test_a_mistake_that_makes_a_hole_is_met_by_the_same_hole_alone(hole: float) -> None:
+def test_mistake_that_makes_hole_is_met_by_same_hole_alone(hole: float) -> None:
     holed = np.where(WANTED == 8, hole, WANTED)
     assert fits(seen(holed), seen(holed, calls=1))
     assert not fits(seen(holed), seen(WANTED, calls=1))
@@ -443,7 +441,7 @@ def test_a_mistake_that_makes_a_hole_is_met_by_the_same_hole_alone(hole: float) 
         replace(tensor(WANTED + 1), array=None),
     ],
 )
-def test_a_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
+def test_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
     assert not fits(SLIP, seen(other, calls=1))
     assert fits(seen(other), seen(other, calls=1))
 
@@ -452,18 +450,18 @@ def named(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised
     return matching_mistakes([([value(), CALLS], known, observation) for known, observation in cases])
 
 
-def test_a_mistake_must_fit_every_case() -> None:
+def test_mistake_must_fit_every_case() -> None:
     known: Mapping[str, Observation | Raised] = {"slip": SLIP, "sign": seen(-WANTED)}
     assert named((known, seen(WANTED + 1, calls=1))) == ["slip"]
     assert named((known, seen(WANTED + 1, calls=1)), (known, seen(-WANTED, calls=1))) == []
     assert named((known, seen(WANTED + 2, calls=1))) == []
 
 
-def test_an_exception_alone_names_no_mistake() -> None:
+def test_exception_alone_names_no_mistake() -> None:
     assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == []
 
 
-def test_a_mistake_that_fits_what_is_wrong_and_not_what_is_right_is_no_name() -> None:
+def test_mistake_that_contradicts_right_values_is_no_name() -> None:
     wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
     assert named(({"slip": SLIP}, wrong), ({"slip": SLIP}, right)) == []
     assert named(({"slip": SLIP}, wrong), ({}, right)) == ["slip"]
@@ -472,7 +470,7 @@ def test_a_mistake_that_fits_what_is_wrong_and_not_what_is_right_is_no_name() ->
 TRACED = (value(), fact("samples", 3, diagnosis=True))
 
 
-def test_a_trace_tells_apart_mistakes_that_return_the_same_numbers() -> None:
+def test_trace_tells_apart_mistakes_that_return_same_numbers() -> None:
     known = {"once": seen(WANTED + 1, samples=1), "often": seen(WANTED + 1, samples=9), "plain": seen(WANTED + 1)}
     assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=9))]) == ["often"]
     assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=3))]) == ["plain"]
@@ -481,7 +479,7 @@ def test_a_trace_tells_apart_mistakes_that_return_the_same_numbers() -> None:
 # What another case judges
 
 
-def test_axes_of_size_1_are_forgiven_where_another_case_judges_them() -> None:
+def test_axes_of_size_1_are_forgiven_where_asked() -> None:
     column = tensor(WANTED[:, None, :, None])
     assert rung(value(forgiven=("axes",)), seen(column)) is None
     assert rung(value(), seen(column)) == "shape"
@@ -497,8 +495,6 @@ def test_no_other_axis_is_forgiven() -> None:
     ("message", "text", "holds"),
     [("n must be even", "n", True), ("None", "n", False), ("not even", "n", False), ("the windows", "window", True)],
 )
-def test_a_single_letter_is_mentioned_as_a_word_and_a_longer_text_anywhere(
-    message: str, text: str, holds: bool
-) -> None:
+def test_single_letter_is_mentioned_as_word_and_longer_text_anywhere(message: str, text: str, holds: bool) -> None:
     expected = Expectation("error", "refused", "f(0)", value={"type": "ValueError", "mentions": [text]})
     assert error_holds(expected, {"types": ["ValueError"], "message": message}) == holds

@@ -140,7 +140,7 @@ def drawn_from(trial: Trial) -> tuple[Any, ...]:
 
 
 @each_assignment
-def test_nothing_drawn_knows_a_secret(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_drawn_knows_secret(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that is drawn from a secret comes from `generator_for`; here it is never asked."""
     drawing = drawing_of(assignment)
     assert drawing.items()  # which imports the modules
@@ -160,7 +160,7 @@ def asked_for_a_secret(*anything: object) -> None:
 
 @pytest.mark.long
 @each_assignment
-def test_no_drawn_input_is_a_hidden_one_nor_holds_a_row_of_it(assignment: Assignment) -> None:
+def test_drawn_inputs_hold_no_row_of_hidden_ones(assignment: Assignment) -> None:
     fixtures = read_fixtures(assignment)
     public = {row for case in fixtures.cases if case.visibility == "public" for row in rows_of(case)}
     hidden = {row for case in fixtures.cases if case.visibility == "hidden" for row in rows_of(case)} - public
@@ -218,7 +218,7 @@ def way_down(trial: Trial, chosen: np.random.Generator) -> list[Trial]:
 
 
 @each_assignment
-def test_a_pasted_snippet_gives_what_is_expected(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pasted_snippet_gives_what_is_expected(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of text that a trial has, run with the solution: a value is the expected one, a wrong call raises."""
     monkeypatch.syspath_prepend(str(assignment.solution))
     names: dict[str, Any] = {"torch": torch, "np": np}
@@ -270,7 +270,7 @@ def pasted(text: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
-def test_a_tensor_is_written_so_that_it_can_be_read_back() -> None:
+def test_tensor_is_written_so_that_it_can_be_read_back() -> None:
     for array in (
         np.array([[1.0, -0.5], [np.inf, 0.1]]),
         np.array([0.1, 3.0], dtype=np.float32),
@@ -286,7 +286,7 @@ def test_a_tensor_is_written_so_that_it_can_be_read_back() -> None:
 # The search
 
 
-def test_the_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
+def test_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
     counted = Counted(sandbox)
     one = search(altered(RAISES), counted)
     one.counterexamples([MAX])
@@ -298,7 +298,7 @@ def test_the_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
     assert sum(counted.runs) <= 30
 
 
-def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
+def test_call_that_never_ends_ends_search(sandbox: Sandbox) -> None:
     quick = replace(MAX, timeout=0.5, cpu=1.0)
     counted = Counted(sandbox)
     one = search(altered(HANGS), counted)
@@ -306,7 +306,7 @@ def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
     assert len(counted.runs) == 1
 
 
-def test_an_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> None:
+def test_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> None:
     """What is pasted is called first: there it would be right."""
     second_is_wrong = altered(
         "CALLS = []\ndef compute_deltas(rewards, mode):\n    CALLS.append(mode)\n"
@@ -369,7 +369,7 @@ class Unseen:
 WALKTHROUGH = Unseen.of(MAX, "deltas-max-walkthrough")
 
 
-def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sandbox) -> None:
+def test_student_sees_call_to_paste_and_no_command_that_passes(sandbox: Sandbox) -> None:
     (item,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
     text = "\n".join(item_lines(item))
     assert item.fails_unseen
@@ -378,7 +378,7 @@ def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sand
 
 
 @pytest.mark.parametrize("fault", ["raise ImportError", "DRAWS = {'deltas-max': None}", "DRAWS ="])
-def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
+def test_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
     sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples.py": fault}
     broken = replace(WALKTHROUGH.grader, drawing=Drawing(ASSIGNMENT.name, sources))
     (item,) = Unseen(broken, WALKTHROUGH.assignment).report(altered(FIRST_OF_TIES), sandbox).items
@@ -388,7 +388,7 @@ def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> 
 
 
 @pytest.mark.long
-def test_reports_of_a_class_are_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
+def test_reports_of_class_are_same_at_any_number_of_jobs(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     for student, source in (("ada", FIRST_OF_TIES), ("ben", NEARLY_BEST), ("cy", RAISES)):
         (folder / student).mkdir(parents=True)
@@ -427,7 +427,7 @@ SHOWN_BY: dict[str, Callable[[Report], str]] = {
 
 
 @pytest.mark.parametrize("where", SHOWN_BY)
-def test_every_way_of_reading_a_report_shows_it_escaped_and_cut(where: str) -> None:
+def test_every_way_of_reading_report_shows_it_escaped_and_cut(where: str) -> None:
     show = SHOWN_BY[where]
     shown = show(a_report(HOSTILE_TEXT))
     assert "expected  1.0" in shown
@@ -463,7 +463,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder.of(handout_of("policy_gradient", tmp_path_factory.mktemp("handout")))
 
 
-def test_a_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
+def test_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
     assert folder.grader.drawing is None
     assert not folder.grader.fixtures.holds_hidden
 
@@ -476,7 +476,7 @@ def test_a_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
         ("python", "f([[1.0, 2.5]], np.float64)"),
     ],
 )
-def test_what_is_to_be_pasted_is_of_tensors_arrays_or_lists_as_the_call_is(values: str, text: str) -> None:
+def test_snippet_holds_tensors_arrays_or_lists_as_call_does(values: str, text: str) -> None:
     inputs = {"x": np.array([[1.0, 2.5]])}
     trial = Trial("call", inputs, {"values": values}, lambda inputs, params: [], {"": "f({x}, {dtype})"})
     assert trial.text() == text

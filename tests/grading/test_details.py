@@ -88,7 +88,7 @@ def test_details_are_read_as_they_were_written(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_file_that_is_not_what_was_written_is_no_details(tmp_path: Path, edit: dict[str, object]) -> None:
+def test_file_that_is_not_what_was_written_is_no_details(tmp_path: Path, edit: dict[str, object]) -> None:
     path = tmp_path / "ada.json"
     write_details(SHOWN, path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **edit}))
@@ -105,20 +105,20 @@ def test_what_is_no_details_at_all_is_none(tmp_path: Path, text: str) -> None:
 # Pictures
 
 
-def test_a_picture_tells_each_value_right_too_large_too_small_or_not_finite() -> None:
+def test_picture_marks_each_value() -> None:
     expected = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     yours = np.array([[1.0, 2.5, np.nan], [3.5, 5.0 + 1e-9, -np.inf]])
     picture = picture_of(case(expected), saw(yours))
     assert picture == Picture("item", "one", "the y", ("row", "column"), (2, 3), ".+!-.!")
 
 
-def test_a_hidden_case_is_never_drawn() -> None:
+def test_hidden_case_is_never_drawn() -> None:
     expected = np.arange(6.0).reshape(2, 3)
     assert picture_of(case(expected), saw(expected + 1)) is not None
     assert picture_of(case(expected, "hidden"), saw(expected + 1)) is None
 
 
-def test_what_has_another_shape_or_dtype_or_was_never_sent_is_not_drawn() -> None:
+def test_other_shape_or_dtype_is_not_drawn() -> None:
     expected = np.arange(6.0).reshape(2, 3)
     assert picture_of(case(expected), saw(expected.T + 1)) is None
     assert picture_of(case(expected), saw(None)) is None
@@ -126,7 +126,7 @@ def test_what_has_another_shape_or_dtype_or_was_never_sent_is_not_drawn() -> Non
     assert picture_of(case(expected), saw(expected)) is None
 
 
-def test_a_grid_puts_the_last_axis_across_the_one_before_down_and_others_side_by_side() -> None:
+def test_grid_lays_axes_across_down_and_side_by_side() -> None:
     drawn = grid(Picture("i", "c", "w", ("box", "row", "column"), (2, 2, 3), "+" + "." * 10 + "-"))
     places = [(cell.x, cell.y) for cell in drawn.cells]
     assert len(set(places)) == 12
@@ -147,7 +147,7 @@ def points(line: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (pair.split(",") for pair in line.split())]
 
 
-def test_a_value_that_is_not_finite_leaves_a_gap_and_is_told() -> None:
+def test_value_that_is_not_finite_leaves_gap_and_is_told() -> None:
     drawn = plot(Series("loss", (1.0, 2.0, None, 4.0, None), (1.0, 2.0, 3.0, 4.0, 5.0)))
     assert [len(points(line)) for line in drawn.yours] == [2, 1]
     assert "not finite at step 2" in drawn.words
@@ -157,7 +157,7 @@ def test_a_value_that_is_not_finite_leaves_a_gap_and_is_told() -> None:
     "yours", [(1e9,) * 3, (-LARGEST, 0.0, LARGEST), (0.0,) * 3, (1e-12, 0.0, 1.0), (None,) * 3, (5.0,) * MAX_STEPS]
 )
 @pytest.mark.parametrize("reference", [(0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (-1e9, 0.0, 1e9), (1e-9, 2e-9, 3e-9)])
-def test_every_point_and_tick_stands_inside_the_frame(
+def test_every_point_and_tick_stands_inside_frame(
     yours: tuple[float | None, ...], reference: tuple[float, ...]
 ) -> None:
     drawn = plot(Series("y", yours, reference))
@@ -168,7 +168,7 @@ def test_every_point_and_tick_stands_inside_the_frame(
     assert len(drawn.upward) <= 9
 
 
-def test_a_curve_that_runs_away_does_not_flatten_the_reference() -> None:
+def test_curve_that_runs_away_does_not_flatten_reference() -> None:
     drawn = plot(Series("loss", (1.0, 50.0, 1e6), (1.0, 2.0, 3.0)))
     heights = [y for _, y in points(drawn.reference)]
     assert max(heights) - min(heights) > (BOTTOM - TOP) / 4
@@ -178,7 +178,7 @@ def test_a_curve_that_runs_away_does_not_flatten_the_reference() -> None:
 # Curves, end to end
 
 
-def test_the_solutions_curve_lies_on_the_reference_and_climbs(sandbox: Sandbox) -> None:
+def test_solutions_curve_lies_on_reference_and_climbs(sandbox: Sandbox) -> None:
     report, details = GRADER.grade_and_show(submission(SOLUTION), sandbox)
     assert report.points == 100
     assert details.pictures == ()
@@ -191,7 +191,7 @@ def test_the_solutions_curve_lies_on_the_reference_and_climbs(sandbox: Sandbox) 
     assert reward.reference[-1] > reward.reference[0] + 0.7
 
 
-def test_a_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None:
+def test_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None:
     source = SOLUTION + "\n\n_run = run_policy_gradient\ndef run_policy_gradient(*args, **settings):\n"
     source += "    if settings.get('kl_penalty') == 0.05:\n        raise RuntimeError('this is the curve')\n"
     source += "    return _run(*args, **settings)\n"
@@ -203,7 +203,7 @@ def test_a_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None
     assert [replace(item, seconds=0.0) for item in alone.items] == [replace(item, seconds=0.0) for item in report.items]
 
 
-def test_curve_runs_in_a_worker_of_its_own_and_carries_no_hidden_input_out(sandbox: Sandbox) -> None:
+def test_curve_carries_no_hidden_input_out(sandbox: Sandbox) -> None:
     """A submission that notes every prompt it is called with, and returns their count as its curve."""
     source = SOLUTION + "\n\n_run, _seen = run_policy_gradient, []\n"
     source += "def run_policy_gradient(*prompts, **settings):\n    finished = _run(*prompts, **settings)\n"
@@ -224,13 +224,13 @@ def test_curve_runs_in_a_worker_of_its_own_and_carries_no_hidden_input_out(sandb
         (saw(np.zeros(MAX_STEPS + 1)), "nothing that could be drawn"),
     ],
 )
-def test_a_curve_that_cannot_be_drawn_says_why(outcome: Outcome, said: str) -> None:
+def test_curve_that_cannot_be_drawn_says_why(outcome: Outcome, said: str) -> None:
     curve = curve_of(case(np.zeros(3)), outcome, 7.0)
     assert said in curve.message
     assert curve.series == ()
 
 
-def test_wild_values_of_a_curve_are_gaps_or_cut_to_a_number_that_can_be_drawn() -> None:
+def test_wild_values_of_curve_are_gaps_or_cut() -> None:
     curve = curve_of(case(np.zeros(4)), saw(np.array([1e300, np.nan, -np.inf, 0.12345])), 7.0)
     assert curve.series[0].yours == (LARGEST, None, None, 0.123)
 
@@ -238,7 +238,7 @@ def test_wild_values_of_a_curve_are_gaps_or_cut_to_a_number_that_can_be_drawn() 
 # On the page
 
 
-def test_a_page_shows_curve_and_picture_where_there_are_some_and_escapes_all(sandbox: Sandbox) -> None:
+def test_page_shows_curve_and_picture_escaped(sandbox: Sandbox) -> None:
     wrong = SOLUTION + "\n\ndef compute_kl_penalty(log_probs, ref_log_probs):\n    return log_probs.sum() * 0\n"
     source = wrong + "\n\n_d = compute_deltas\ndef compute_deltas(rewards, mode):\n    return _d(rewards, mode) * 2\n"
     report, details = GRADER.grade_and_show(submission(source), sandbox)

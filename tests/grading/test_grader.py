@@ -69,7 +69,7 @@ def lost_functions(report: Report) -> set[str]:
 # Right answers
 
 
-def test_the_solution_earns_everything(grade: Callable[[str], Report]) -> None:
+def test_solution_earns_everything(grade: Callable[[str], Report]) -> None:
     report = grade(SOLUTION)
     assert (report.points, report.max_points, report.status) == (100, 100, "graded")
     assert [item.item for item in report.items] == [item.id for item in ASSIGNMENT.items]
@@ -117,7 +117,7 @@ def test_slow_curve_costs_no_points(sandbox: Sandbox) -> None:
     assert not any(curve.series for curve in details.curves)
 
 
-def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simplest_item(
+def test_unknown_wrong_answer_gets_hint_of_simplest_item(
     grade: Callable[[str], Report],
 ) -> None:
     unheard = "def compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 7 - ref_log_probs).sum()"
@@ -138,7 +138,7 @@ def grader_with(timeout: float, function: str) -> Grader:
     return Grader.of(replace(ASSIGNMENT, items=items), FIXTURES)
 
 
-def test_a_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
+def test_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
     hang = "def compute_kl_penalty(log_probs, ref_log_probs):\n    while True:\n        pass"
     report = grader_with(0.5, "compute_kl_penalty").grade(submission(with_more(hang)), sandbox)
     assert lost_functions(report) == {"compute_kl_penalty"}
@@ -151,7 +151,7 @@ def test_a_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
         )
 
 
-def test_a_process_that_ends_costs_its_own_function_only(grade: Callable[[str], Report]) -> None:
+def test_process_that_ends_costs_its_own_function_only(grade: Callable[[str], Report]) -> None:
     end = "import os\ndef compute_log_probs(prompts, responses, model):\n    os._exit(7)"
     report = grade(with_more(end))
     assert lost_functions(report) == {"compute_log_probs"}
@@ -160,7 +160,7 @@ def test_a_process_that_ends_costs_its_own_function_only(grade: Callable[[str], 
     }
 
 
-def test_the_worst_of_an_items_cases_is_its_verdict_and_the_first_its_message(grade: Callable[[str], Report]) -> None:
+def test_worst_case_is_verdict_first_is_message(grade: Callable[[str], Report]) -> None:
     mixed = """
 right = compute_deltas
 def compute_deltas(rewards, mode):
@@ -191,9 +191,7 @@ NOT_REACHED = "Not reached: policy_gradient.py could not be imported."
     ],
     ids=["syntax", "import", "exception", "exit"],
 )
-def test_a_module_that_does_not_load_earns_nothing_and_is_told_why(
-    source: str, says: str, grade: Callable[[str], Report]
-) -> None:
+def test_module_that_does_not_load_is_told_why(source: str, says: str, grade: Callable[[str], Report]) -> None:
     report = grade(source)
     assert (report.points, report.status) == (0, "graded")
     assert {item.message for item in report.items} == {NOT_REACHED}
@@ -203,7 +201,7 @@ def test_a_module_that_does_not_load_earns_nothing_and_is_told_why(
     assert says in report.cause
 
 
-def test_a_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> None:
+def test_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> None:
     grader = Grader.of(replace(ASSIGNMENT, load_timeout=0.5), FIXTURES)
     report = grader.grade(submission("while True:\n    pass\n"), sandbox)
     assert report.points == 0
@@ -225,7 +223,7 @@ def grade_file(path: Path, sandbox: Sandbox) -> Report:
 RAISING = "def compute_kl_penalty(log_probs, ref_log_probs):\n    x = 1\n    raise KeyError('here')  # é"
 
 
-def test_a_line_of_a_notebook_is_the_line_of_its_cell(tmp_path: Path, sandbox: Sandbox) -> None:
+def test_line_of_notebook_is_line_of_its_cell(tmp_path: Path, sandbox: Sandbox) -> None:
     cells = [
         nbformat.v4.new_markdown_cell("# Mine"),
         nbformat.v4.new_code_cell("from __future__ import annotations\nimport torch\n\n\ndef helper(): pass"),
@@ -248,17 +246,13 @@ def test_a_line_of_a_notebook_is_the_line_of_its_cell(tmp_path: Path, sandbox: S
     ],
     ids=["plain", "crlf", "mark", "form feed", "latin-1", "a script saved from a notebook"],
 )
-def test_a_line_of_a_module_is_the_line_of_the_file_that_was_handed_in(
-    tmp_path: Path, sandbox: Sandbox, data: bytes
-) -> None:
+def test_line_of_module_is_that_of_file_handed_in(tmp_path: Path, sandbox: Sandbox, data: bytes) -> None:
     (tmp_path / "ada.py").write_bytes(data)
     (item,) = grade_file(tmp_path / "ada.py", sandbox).items
     assert "raised KeyError: 'here'.\nLine 5 of your file:\n  raise KeyError('here')" in item.message
 
 
-def test_a_function_whose_cell_cannot_be_read_is_not_reached_and_the_cause_is_told_once(
-    tmp_path: Path, sandbox: Sandbox
-) -> None:
+def test_unreadable_cell_is_cause_told_once(tmp_path: Path, sandbox: Sandbox) -> None:
     stub = "def compute_kl_penalty(log_probs, ref_log_probs):\n    raise NotImplementedError"
     for name, more in {"ada": [], "bo": [nbformat.v4.new_code_cell(stub)]}.items():
         cells = [nbformat.v4.new_code_cell("def compute_deltas(): pass"), nbformat.v4.new_code_cell(f"{RAISING}\n  (")]
@@ -273,7 +267,7 @@ def test_a_function_whose_cell_cannot_be_read_is_not_reached_and_the_cause_is_to
 # Nothing to grade, and nothing to grade with
 
 
-def test_a_submission_with_a_problem_earns_nothing_and_the_report_says_why_once(sandbox: Sandbox) -> None:
+def test_submission_with_problem_earns_nothing_and_report_says_why_once(sandbox: Sandbox) -> None:
     problem = "There is no policy_gradient.py here."
     report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission("", problem=problem), sandbox)
     assert (report.points, report.status) == (0, "graded")
@@ -282,7 +276,7 @@ def test_a_submission_with_a_problem_earns_nothing_and_the_report_says_why_once(
     assert [case.case for item in report.items for case in item.cases] == list(CASES)
 
 
-def test_a_submission_that_the_grader_cannot_read_is_not_graded(sandbox: Sandbox) -> None:
+def test_submission_that_grader_cannot_read_is_not_graded(sandbox: Sandbox) -> None:
     fault = "ada/policy_gradient.py cannot be read: Permission denied."
     report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission("", fault=fault), sandbox)
     assert (report.points, report.status, report.max_points) == (None, "not_graded", 100)
@@ -294,7 +288,7 @@ def test_a_submission_that_the_grader_cannot_read_is_not_graded(sandbox: Sandbox
     [(True, shutil.which("false")), (False, shutil.which("false")), (False, "/there/is/no/python")],
     ids=["server", "worker", "nothing"],
 )
-def test_a_sandbox_that_cannot_start_never_costs_points(
+def test_sandbox_that_cannot_start_never_costs_points(
     fork: bool, interpreter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", interpreter)
@@ -308,7 +302,7 @@ def test_a_sandbox_that_cannot_start_never_costs_points(
 # The report
 
 
-def test_a_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
+def test_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
     report = grade(SOLUTION)
     assert (report.student, report.assignment) == ("ada", "policy_gradient")
     assert (report.submission.path, report.submission.sha256) == ("ada/policy_gradient.py", "0" * 64)
@@ -321,9 +315,7 @@ def test_a_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callab
 @pytest.mark.parametrize(
     "item", [ASSIGNMENT.item("deltas-max"), ASSIGNMENT.item("kl-values")], ids=lambda item: item.id
 )
-def test_one_item_alone_is_graded_as_among_the_others(
-    item: Item, sandbox: Sandbox, grade: Callable[[str], Report]
-) -> None:
+def test_one_item_alone_is_graded_as_among_others(item: Item, sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
     source = with_more(BY_SLUG["first-maximum-only"].source)
     alone = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), sandbox, items=[item])
     among = [result for result in without_times(grade(source)).items if result.item == item.id]
@@ -339,7 +331,7 @@ def compute_kl_penalty(log_probs, ref_log_probs):
 """
 
 
-def test_no_expected_value_is_in_the_memory_of_a_worker(sandbox: Sandbox) -> None:
+def test_no_expected_value_is_in_memory_of_worker(sandbox: Sandbox) -> None:
     item = ASSIGNMENT.item("kl-values")
     report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(with_more(PRYING)), sandbox, items=[item])
     answer = CASES["kl-values-usual"].expected[0].array
@@ -348,9 +340,7 @@ def test_no_expected_value_is_in_the_memory_of_a_worker(sandbox: Sandbox) -> Non
     assert f"{float(answer):.6f}" not in report.items[0].message
 
 
-def test_an_error_of_the_graders_own_costs_one_student_a_second_look_and_the_class_nothing(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_of_grader_costs_one_student_no_points(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says is of the kit alone: an error's text may hold what the student wrote."""
 
     def fails(*_: object) -> str:

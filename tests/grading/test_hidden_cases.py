@@ -81,7 +81,7 @@ def told(sandbox: Sandbox) -> Callable[[str, int], tuple[ItemResult, ...]]:
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
-def test_two_submissions_that_say_different_things_about_a_hidden_input_get_the_same_feedback(
+def test_hidden_input_cannot_be_told_by_feedback(
     channel: str, told: Callable[[str, int], tuple[ItemResult, ...]]
 ) -> None:
     nothing, something = told(channel, 0), told(channel, 1)
@@ -106,7 +106,7 @@ def compute_deltas(rewards, mode):
 """
 
 
-def test_the_second_import_of_a_file_tells_nothing_that_a_hidden_case_has_waited_for(sandbox: Sandbox) -> None:
+def test_second_import_tells_nothing_of_hidden_case(sandbox: Sandbox) -> None:
     """What hidden cases were asked could be told by when their process ends: the next one reads the clock."""
     shapes = {
         tuple(case.inputs["rewards"].shape) for case in FIXTURES.cases if "rewards" in case.inputs and is_public(case)
@@ -152,7 +152,7 @@ def compute_deltas(rewards, mode):
 """
 
 
-def test_nothing_that_was_seen_of_a_hidden_case_is_in_a_counterexample(sandbox: Sandbox) -> None:
+def test_nothing_that_was_seen_of_hidden_case_is_in_counterexample(sandbox: Sandbox) -> None:
     """It is looked for in a process of its own: two sets whose hidden inputs differ give the same one."""
     shapes = {
         tuple(case.inputs["rewards"].shape) for case in FIXTURES.cases if case.item == "deltas-max" and is_public(case)

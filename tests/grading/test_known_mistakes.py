@@ -52,14 +52,14 @@ def test_answers_that_differ_by_more_are_not(other: Array) -> None:
     assert of(wrong) != of(returned(other))
 
 
-def test_whatever_is_right_is_the_same_and_the_place_of_a_case_counts() -> None:
+def test_whatever_is_right_is_same_and_place_of_case_counts() -> None:
     wrong = returned((RIGHT * 2).astype(np.float32))
     right, close = returned(RIGHT), returned(noisy(RIGHT, 1))
     assert of(right, wrong) == of(close, wrong)
     assert of(right, wrong) != of(wrong, right)
 
 
-def test_facts_are_told_as_they_were_seen_and_diagnoses_are_not() -> None:
+def test_fingerprint_holds_facts_and_no_diagnoses() -> None:
     calls = Expectation("fact", "calls", "the calls", value=3)
     why = Expectation("fact", "why", "the reason", value="x", diagnosis=True)
 
@@ -71,6 +71,6 @@ def test_facts_are_told_as_they_were_seen_and_diagnoses_are_not() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-12, 1e300, -1e300, np.inf])
-def test_any_value_has_a_fingerprint(value: float) -> None:
+def test_any_value_has_fingerprint(value: float) -> None:
     array = np.full((7, 5), value)
     assert len(of(returned(array))) == 16

@@ -50,11 +50,11 @@ def named(*seen: Observation | Raised | None, cases: list[Case] | None = None) -
     return names_of_items(cases, {one.id: found for one, found in zip(cases, seen, strict=True)})
 
 
-def test_one_mistake_that_fits_all_cases_is_the_name_of_every_item() -> None:
+def test_mistake_that_fits_all_cases_names_every_item() -> None:
     assert named(PADDED, PADDED, REFUSES, REFUSES) == {"f-values": ("padded",), "f-errors": ("padded",)}
 
 
-def test_a_wrong_value_and_a_missing_check_are_each_named_on_their_own_items() -> None:
+def test_wrong_value_and_missing_check_are_both_named() -> None:
     found = named(PADDED, PADDED, UNCHECKED, UNCHECKED)
     assert found == {"f-values": ("padded",), "f-errors": ("unchecked",)}
 
@@ -70,7 +70,7 @@ def test_a_wrong_value_and_a_missing_check_are_each_named_on_their_own_items() -
         ((PADDED, PADDED, UNCHECKED, ANOTHER_TYPE), ("padded",), ()),
     ],
 )
-def test_mistake_is_named_where_each_case_that_it_changes_shows_it(
+def test_mistake_needs_every_case_that_it_changes(
     seen: Any, of_values: tuple[str, ...], of_refusals: tuple[str, ...]
 ) -> None:
     assert named(*seen) == {"f-values": of_values, "f-errors": of_refusals}
@@ -97,5 +97,5 @@ def test_empty_answers_name_nothing() -> None:
     assert named(empty, empty, cases=cases) == {"f-values": ()}
 
 
-def test_nothing_is_named_where_a_case_has_no_answer() -> None:
+def test_nothing_is_named_where_case_has_no_answer() -> None:
     assert named(PADDED, PADDED, UNCHECKED, None) == {"f-values": (), "f-errors": ()}

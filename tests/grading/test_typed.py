@@ -19,10 +19,6 @@ from autograder.checking.checker import Checker
 from autograder.grading.assignment import find_assignment
 from autograder.grading.counterexamples import CALLED, call_lines, calls_of, short_call, with_calls
 from autograder.grading.fixtures import Case, read_fixtures
-from autograder.grading.grader import Grader
-from autograder.pages.student_page import feedback_page
-from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import CaseResult, ItemResult, Verdict, Visibility
 
 ARGUMENTS: dict[str, Any] = {
@@ -54,7 +50,7 @@ def pasted(one: Case) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("values", ["torch", "numpy", "python"])
-def test_the_lines_make_the_call_of_the_case(values: str) -> None:
+def test_lines_make_call_of_case(values: str) -> None:
     one = case(values, by_name=["side"])
     got = pasted(one)
     assert list(got) == list(ARGUMENTS)
@@ -67,7 +63,7 @@ def test_the_lines_make_the_call_of_the_case(values: str) -> None:
     assert call_lines(one)[-1].endswith("side='left')")
 
 
-def test_what_is_long_or_hidden_or_another_probes_or_made_of_other_arguments_is_not_shown() -> None:
+def test_long_or_hidden_call_is_not_shown() -> None:
     assert short_call(case())
     assert short_call(case(visibility="hidden")) == ""
     assert short_call(case(arguments={"x": np.ones((7, 6))})) == ""
@@ -93,13 +89,13 @@ def item(*cases: tuple[Visibility, Verdict], hint: str = "", counterexample: str
         (item(("public", "failed"), counterexample="g(1)"), False),
     ],
 )
-def test_the_call_stands_below_the_message_where_it_helps(result: ItemResult, is_shown: bool) -> None:
+def test_call_stands_below_message_where_it_helps(result: ItemResult, is_shown: bool) -> None:
     (shown,) = with_calls([result], [case()])
     call = "\n".join(f"  {line}" for line in call_lines(case()))
     assert shown.message == (f"wrong\n{CALLED}\n{call}" if is_shown else "wrong")
 
 
-def test_of_a_hidden_case_that_fails_no_call_is_made_up_from_the_name() -> None:
+def test_hidden_case_has_no_call() -> None:
     assert calls_of([item(("public", "failed"))], [case(visibility="hidden")]) == {}
 
 
@@ -118,23 +114,10 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return course
 
 
-def test_check_shows_what_a_public_case_that_fails_calls(course: Path) -> None:
+def test_check_shows_what_public_case_that_fails_calls(course: Path) -> None:
     public = next(one for one in read_fixtures(find_assignment(course)).cases if one.id == "softmax-values-usual")
     with Checker(course / "work") as checker:
         message = checker.result("softmax-values").message
     assert CALLED in message
     assert "  logits = np.array([[" in message
     assert message.endswith(f"  softmax(logits, {public.params['given']['temperature']!r})")
-
-
-def test_the_page_shows_it_and_the_report_is_what_it_was(course: Path, sandbox: Sandbox) -> None:
-    assignment = find_assignment(course)
-    source = (course / "work/three_functions.py").read_text()
-    grader = Grader.of(assignment, read_fixtures(assignment))
-    report, details = grader.grade_and_show(Submission("ada", "ada.py", "", source), sandbox)
-    assert details.calls.keys() == {"softmax-values"}
-    assert not any(CALLED in one.message for one in report.items)
-    page = feedback_page(report, (), details)
-    assert page.count(CALLED) == 1
-    assert "softmax(logits, " in page
-    assert CALLED not in feedback_page(report)

@@ -32,7 +32,7 @@ def example(probs: Any = (0.5, 0.5), rewards: Any = (1.0, 0.0)) -> dict[str, Ret
     return {name: one if isinstance(one, Returned) else tensor(one) for name, one in given.items()}
 
 
-def test_an_example_of_what_was_asked_for_has_no_fault() -> None:
+def test_example_of_what_was_asked_for_has_no_fault() -> None:
     assert fault_of(CLAIM, example()) == ""
     assert fault_of(CLAIM, example(tensor([0.5, 0.5], np.float32))) == ""
 
@@ -53,25 +53,25 @@ def test_an_example_of_what_was_asked_for_has_no_fault() -> None:
         (example(rewards=(1.0, np.inf)), "rewards is not finite"),
     ],
 )
-def test_the_first_fault_of_an_example_is_told(returned: dict[str, Returned], fault: str) -> None:
+def test_first_fault_of_example_is_told(returned: dict[str, Returned], fault: str) -> None:
     assert fault_of(CLAIM, returned) == fault
     mismatch = compare([EXAMPLE], Observation(returned, {}))
     assert mismatch is not None
     assert (mismatch.rung, mismatch.observed) == ("fact", fault)
 
 
-def test_no_fact_that_student_code_tells_counts_for_an_example() -> None:
+def test_no_fact_that_student_code_tells_counts_for_example() -> None:
     forged = Observation(example((0.5, 0.4)), {"example": "", "odds": "all above 0", "variance": "larger"})
     assert compare([EXAMPLE], forged) is not None
 
 
-def test_a_wrong_example_is_the_mistake_that_has_the_same_fault() -> None:
+def test_wrong_example_is_mistake_that_has_same_fault() -> None:
     known = Observation({}, {"example": "the mean is 0"})
     assert is_mistake([EXAMPLE], known, Observation(example(rewards=(-3.0, 1.0)), {}))
     assert not is_mistake([EXAMPLE], known, Observation(example((0.5, 0.4)), {}))
 
 
-def test_a_formula_is_arithmetic_over_what_is_known() -> None:
+def test_formula_is_arithmetic_over_what_is_known() -> None:
     known = {"x": np.array([1.0, -3.0])}
     assert evaluate("2 * max(x) - min(x) ** 2 / len(x)", known) == 2 - 4.5
     assert evaluate("sum(abs(x)) >= 4", known)
@@ -83,6 +83,6 @@ OTHERS = ("x.size", "x[0]", "[n for n in x]", "unknown + 1", "'text'", "x if 1 e
 
 
 @pytest.mark.parametrize("formula", [*CALLS, *OTHERS])
-def test_a_formula_reaches_nothing_else(formula: str) -> None:
+def test_formula_reaches_nothing_else(formula: str) -> None:
     with pytest.raises(ValueError, match="is no part of a formula"):
         evaluate(formula, {"x": np.array([1.0, 2.0])})
