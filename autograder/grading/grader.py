@@ -155,6 +155,8 @@ class Grader:
     ) -> set[str]:
         """Find the items whose first wrong case is right in a process of its own: something is kept between calls."""
         alone: set[str] = set()
+        if "process" not in sandbox.layers:  # the student's own kernel keeps what it has
+            return alone
         settled = set()  # functions whose first wrong case is wrong by itself, too
         for item in items:
             first = next((one for one in judged[item.id] if not one.passed and not one.withheld), None)

@@ -190,6 +190,7 @@ HINTS: tuple[tuple[Condition, Hint], ...] = (
     (lambda f: f.other_default, lambda f: f.other_default),
     (lambda f: f.right_alone, ALONE),
     (lambda f: not f.hidden and f.backward_inside, BACKWARD),
+    (lambda f: f.elsewhere, ""),  # what is called is wrong, which explains it: nothing of this function is borne out
     # hidden cases alone fail: nothing that their numbers decide
     (lambda f: f.hidden and f.rung in OF_KIND and _of_kind(f), _of_kind),
     (lambda f: f.hidden and f.first.result.verdict in NAMED and (f.item.public or f.item.laws), PUBLIC_PASS),
@@ -217,7 +218,7 @@ HINTS: tuple[tuple[Condition, Hint], ...] = (
 
 
 def hint_of(failure: Failure) -> str:
-    """Choose the hint of the first row that holds; where to start is added to it, in place of nothing."""
+    """Choose the hint of the first row that holds, and add where to start."""
     hint = next((hint for condition, hint in HINTS if condition(failure)), "")
     chosen = hint if isinstance(hint, str) else hint(failure)
     start = f"{failure.elsewhere} {START_THERE}" if failure.elsewhere and not failure.names else ""

@@ -35,7 +35,7 @@ def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) 
     items = list(dict.fromkeys(case.item for case in cases))
     answered = [(case, answer) for case in cases if (answer := answers[case.id])]
     wrong = [(case, seen) for case, seen in answered if not is_mistake(case.expected, None, seen)]
-    if len(answered) < len(cases) or not any(_says_something(seen) for _, seen in wrong):
+    if len(answered) < len(cases) or not any(_says_something(case, seen) for case, seen in wrong):
         return dict.fromkeys(items, ())
     if names := _few(matching_mistakes((case.expected, case.mistakes, answer) for case, answer in answered)):
         return dict.fromkeys(items, names)
@@ -50,9 +50,12 @@ def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) 
     return names_by_item
 
 
-def _says_something(answer: Answer) -> bool:
+def _says_something(case: Case, answer: Answer) -> bool:
     """Tell whether there is anything in an answer: empty arrays are what many mistakes return."""
-    arrays = [] if isinstance(answer, Raised) else [returned.array for returned in answer.returned.values()]
+    if isinstance(answer, Raised):
+        return True
+    names = [expectation.name for expectation in case.expected if expectation.kind in ("value", "gradient")]
+    arrays = [answer.returned[name].array for name in names if name in answer.returned]
     return not arrays or any(array is None or array.size for array in arrays)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -174,6 +175,26 @@ def compute_deltas(rewards, mode):
     assert items["deltas-max"].verdict == "raised"
     assert items["deltas-max"].message == items["deltas-max"].cases[0].message
     assert items["deltas-centered"].verdict == "raised"
+
+
+KEEPS = """
+kept = []
+right = compute_kl_penalty
+def compute_kl_penalty(log_probs, ref_log_probs):
+    kept.append(log_probs)
+    return right(log_probs, ref_log_probs) * len(kept)
+"""
+
+
+def test_answer_that_is_right_alone_is_told_so(sandbox: Sandbox) -> None:
+    """Of the student's own kernel it can't be known: what it keeps it has already."""
+    source, items = with_more(KEEPS), [ASSIGNMENT.item("kl-gradient"), ASSIGNMENT.item("kl-values")]
+    grader = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)
+    hints = [item.hint for item in grader.grade(submission(source), sandbox, items).items]
+    assert all(hint.startswith("By itself, in a fresh Python, this call is right.") for hint in hints)
+    kernel = SimpleNamespace(run=sandbox.run, layers=())
+    hints = [item.hint for item in grader.grade(submission(source), kernel, items).items]
+    assert not any("By itself" in hint for hint in hints)
 
 
 # A module that does not load
