@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -19,7 +19,7 @@ from autograder.authoring.exam.contract import CONTRACT, COSTLY, Clause, clauses
 from autograder.authoring.faults import Fault, Faults, likely, line_of
 from autograder.authoring.handout.notebook import BEGIN, END, EXTRAS
 from autograder.authoring.handout.release import POINTS_BEGIN, POINTS_END, without_hidden
-from autograder.grading.assignment import KEYS, PACKAGES, SLUG, faults_in
+from autograder.grading.assignment import KEYS, OTHER_PACKAGES, PACKAGES, SLUG, faults_in
 from autograder.grading.counterexamples import DRAWS
 from autograder.vocabulary.errors import FixtureError
 
@@ -104,37 +104,38 @@ def reading_faults(folder: Path) -> list[Fault]:
         *_item_faults(folder / "items.toml", text, data, solution),
         *_module_faults(module, list(graded), data.get("packages")),
         *_readme_faults(readme),
-        *_notebook_faults(solution / EXTRAS, readme, list(graded)),
-        *_contract_faults(folder / CONTRACT, graded),
+        *_in_toml(solution / EXTRAS, lambda text, data: _notebook_faults(text, data, solution, list(graded))),
+        *_in_toml(folder / CONTRACT, lambda text, data: _contract_faults(text, data, folder, graded)),
         *_drawing_faults(folder / f"{DRAWS}.py", items),
     ]
 
 
 def _python_faults(folder: Path) -> Iterator[Fault]:
-    """Find generator modules that are missing, and Python that cannot be parsed."""
+    """Find generator modules that are missing, Python that cannot be parsed, imports that a probe cannot make."""
     cases = "functions" if (folder / "functions.py").is_file() else "cases"
     for name, right in {**NEEDED, cases: "a function drafts(secret, draw)"}.items():
         if not (folder / f"{name}.py").is_file() and not (folder / name / "__init__.py").is_file():
             yield Fault(folder / f"{name}.py", 1, "is missing", right)
     for name in (*NEEDED, "functions", "cases"):
         for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py"))):
-            tree = _parsed(path) if path.is_file() else None
+            tree = _parsed(path) if path.is_file() else ast.Module([], [])
             if isinstance(tree, Fault):
                 yield tree
-            elif tree and name == "probes":
-                yield from _probe_faults(path, tree)
+                continue
+            for line, module in _imports(tree) if name == "probes" else ():
+                if module.partition(".")[0] in ("autograder", "") and not module.startswith(BESIDE):
+                    missing = module or "other module of this folder"
+                    what = f"a probe runs beside student code, where there is no {missing}"
+                    yield Fault(path, line, what, "torch, numpy, the standard library, given modules")
 
 
-def _probe_faults(path: Path, tree: ast.Module) -> Iterator[Fault]:
-    """Find imports of what is not there beside student code."""
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each module that is imported; "" stands for this folder."""
     for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        for name in names:
-            if name.partition(".")[0] in ("autograder", "") and not name.startswith(BESIDE):
-                what = f"a probe runs beside student code, where there is no {name or 'other module of this folder'}"
-                right = "torch, numpy, the standard library, given modules"
-                yield Fault(path, getattr(node, "lineno", 1), what, right)
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "" if node.level else node.module or ""
 
 
 def _parsed(path: Path) -> ast.Module | Fault:
@@ -171,6 +172,14 @@ def _read_toml(path: Path) -> tuple[str, dict[str, Any]] | Fault:
         return Fault(path, int(place[1]) if place else 1, f"not TOML: {error}")
 
 
+def _in_toml(path: Path, faults: Callable[[str, dict[str, Any]], Iterable[Fault]]) -> Iterable[Fault]:
+    """Find what is wrong in a TOML file, which may be missing."""
+    read = _read_toml(path) if path.is_file() else None
+    if isinstance(read, Fault):
+        return [read]
+    return [] if read is None else faults(*read)
+
+
 def _line(text: str, table: str = "", place: int = 0, key: str = "") -> int:
     """The line of a key in the `place`-th table of that name; the table's own where the key is not there."""
     lines = text.splitlines()
@@ -187,22 +196,6 @@ def _line(text: str, table: str = "", place: int = 0, key: str = "") -> int:
 def _entries(data: Mapping[str, Any], table: str) -> list[Mapping[str, Any]]:
     listed = data.get(table, [])
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-
-
-def _model_faults(path: Path, text: str, model: type[Table], data: Any) -> Iterator[Fault]:
-    """Tell what pydantic says of a file, at the lines of its entries."""
-    try:
-        model.model_validate(data)
-    except ValidationError as error:
-        for fault in error.errors():
-            where = fault["loc"]
-            head = str(where[0]) if len(where) > 1 else ""
-            place = next((part for part in where if isinstance(part, int)), 0)
-            line = _line(text, head, place, str(where[-1])) if head else line_of(text, str(where[0]))
-            unknown = fault["type"] == "extra_forbidden"
-            right = likely(str(where[-1]), model.model_fields) if unknown and not head else ""
-            what = f"unknown entry {where[-1]!r}" if unknown else f"{'.'.join(map(str, where))}: {fault['msg']}"
-            yield Fault(path, line, what, right)
 
 
 def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path) -> Iterator[Fault]:
@@ -237,13 +230,9 @@ def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path)
                 line = _line(text, table, place)
                 line += line_of("\n".join(text.splitlines()[line:]), f"{key} =")
                 yield Fault(path, line, f"{key} stands inside [item.hints]", f"{key} above the line [item.hints]")
-    yield from _masking_faults(path, text, data)
-
-
-def _masking_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator[Fault]:
-    """Students get items.toml without its hidden cases: `hidden` is taken out line by line."""
+    # Students get items.toml without its hidden cases: `hidden` is taken out line by line.
     items = _entries(data, "item")
-    masked = {**data, "item": [{key: value for key, value in one.items() if key != "hidden"} for one in items]}
+    masked = {**data, "item": [{key: value for key, value in item.items() if key != "hidden"} for item in items]}
     try:
         is_masked = tomllib.loads(without_hidden(text)) == masked
     except tomllib.TOMLDecodeError:
@@ -255,15 +244,20 @@ def _masking_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator[
         yield Fault(path, _line(text, "item", place, "hidden"), what, right)
 
 
-def _notebook_faults(path: Path, readme: Path, functions: Sequence[str]) -> Iterator[Fault]:
-    if not path.is_file():
-        return
-    read = _read_toml(path)
-    if isinstance(read, Fault):
-        yield read
-        return
-    text, data = read
-    yield from _model_faults(path, text, Extras, data)
+def _notebook_faults(text: str, data: Mapping[str, Any], solution: Path, functions: Sequence[str]) -> Iterator[Fault]:
+    path, readme = solution / EXTRAS, solution / "README.md"
+    try:
+        Extras.model_validate(data)
+    except ValidationError as error:
+        for fault in error.errors():
+            where = fault["loc"]
+            head = str(where[0]) if len(where) > 1 else ""
+            place = next((part for part in where if isinstance(part, int)), 0)
+            line = _line(text, head, place, str(where[-1])) if head else line_of(text, str(where[0]))
+            unknown = fault["type"] == "extra_forbidden"
+            right = likely(str(where[-1]), Extras.model_fields) if unknown and not head else ""
+            what = f"unknown entry {where[-1]!r}" if unknown else f"{'.'.join(map(str, where))}: {fault['msg']}"
+            yield Fault(path, line, what, right)
     sections = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     places = ["", *functions, *re.findall(r"^## [ `]*(.*?)[ `]*$", sections, flags=re.MULTILINE)]
     without = data.get("without", [])
@@ -282,14 +276,10 @@ def _notebook_faults(path: Path, readme: Path, functions: Sequence[str]) -> Iter
                 yield Fault(path, _line(text, table, place, "after"), what, likely(after, places))
 
 
-def _contract_faults(path: Path, items: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
-    if not path.is_file():
-        return
-    read = _read_toml(path)
-    if isinstance(read, Fault):
-        yield read
-        return
-    text, data = read
+def _contract_faults(
+    text: str, data: Mapping[str, Any], folder: Path, items: Mapping[str, Sequence[str]]
+) -> Iterator[Fault]:
+    path = folder / CONTRACT
     for clause in clauses_in(data, text, items):
         if not isinstance(clause, Clause):
             line, what = clause
@@ -353,12 +343,10 @@ def _module_faults(path: Path, graded: Sequence[str], packages: object) -> Itera
         if node.name in graded and node.name not in marked:
             yield Fault(path, node.lineno, f"no answer is marked in {node.name}", f"{BEGIN!r} and {END!r} around it")
     allowed = packages if isinstance(packages, list) else PACKAGES
-    for statement in ast.walk(tree):
-        names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else []
-        names += [statement.module or ""] if isinstance(statement, ast.ImportFrom) and not statement.level else []
-        for name in sorted({name.partition(".")[0] for name in names} & {*PACKAGES} - {*allowed}):
-            what = f"imports {name}, which is not in packages of items.toml"
-            yield Fault(path, getattr(statement, "lineno", 1), what, f'"{name}" among them')
+    for place, module in _imports(tree):
+        name = module.partition(".")[0]
+        if name in {*PACKAGES, *OTHER_PACKAGES} - {*allowed}:
+            yield Fault(path, place, f"imports {name}, which is not in packages of items.toml", f'"{name}" among them')
 
 
 def _readme_faults(path: Path) -> Iterator[Fault]:
