@@ -115,14 +115,20 @@ class Cluster:
             future, number, submission = self._under_way.pop(self._next_done().key)
             if future.status == "cancelled":
                 raise self._lost()
-            if future.status == "error":
-                error = future.exception()
+            error = future.exception() if future.status == "error" else None
+            if error is None:
+                try:
+                    worker, result = self._result(future)
+                except GraderFault:
+                    raise
+                except Exception as lost:  # it was done, was lost with its worker, and could not be done again
+                    error = lost
+            if error is not None:
                 reason = f"A Dask worker failed while grading ({type(error).__name__}: {visible(str(error), 200)})"
                 if (died := getattr(error, "last_worker", None)) is not None:
                     reason = f"Each Dask worker that graded this came to an end, the last at {died.address}"
                 yield number, submission, *self._not_graded(submission, f"{reason}. Its log may say why.")
                 continue
-            worker, result = self._result(future)
             if result is None:
                 self._prepare([worker])
                 self._submit(number, submission)
