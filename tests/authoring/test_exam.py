@@ -32,6 +32,7 @@ from autograder.authoring.exam.selfcheck import (
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.checking.handout import COPIES
 from autograder.cli.authoring import FAMILIES
+from autograder.cli.options import CACHE
 from autograder.grading.assignment import Assignment, find_assignment, load_assignment
 from autograder.grading.fixtures import read_fixtures
 
@@ -55,7 +56,8 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hold(kit: Path) -> Exam:
-    return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)))
+    """Examine the toy; what earlier tests graded of the same texts is taken over."""
+    return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)), cache=CACHE)
 
 
 # The real kit
