@@ -157,7 +157,12 @@ def released(notebook: Notebook) -> Notebook:
         cell["metadata"]["deletable"] = False
         if not role["solution"]:
             cell["metadata"]["editable"] = False
-        cell["source"] = _without_answer(cell["source"], CODE_STUB if cell["cell_type"] == "code" else TEXT_STUB)
+        instead = CODE_STUB if cell["cell_type"] == "code" else TEXT_STUB  # at the margin of its marker
+        cell["source"] = "\n".join(
+            line.replace(BEGIN, instead) if place == "begin" else line
+            for line, place in marked_lines(cell["source"])
+            if place != "inside"
+        )
         role["checksum"] = checksum(cell)
     return made
 
@@ -277,18 +282,13 @@ def _cell(
     return cell
 
 
-def _without_answer(source: str, stub: str) -> str:
-    """The text with each answer replaced by the stub, at the margin of its marker."""
-    kept: list[str] = []
+def marked_lines(source: str) -> Iterator[tuple[str, str]]:
+    """Yield each line with where it stands: at the `begin` of an answer, `inside` one, its end too, or `outside`."""
     inside = False
     for line in source.split("\n"):
         marker = line.strip()
-        if marker == BEGIN:
-            kept.append(line[: len(line) - len(line.lstrip())] + stub)
-        if not inside and marker != BEGIN:
-            kept.append(line)
+        yield line, "begin" if marker == BEGIN else "inside" if inside else "outside"
         inside = marker == BEGIN or (inside and marker != END)
-    return "\n".join(kept)
 
 
 # Answers in words. nbgrader knows a cell by its metadata, which editors drop and students leave behind: they write

@@ -26,6 +26,7 @@ from autograder.authoring.handout.notebook import (
     END,
     EXTRAS,
     Notebook,
+    marked_lines,
     read_extras,
     released,
     source_notebook,
@@ -252,13 +253,10 @@ def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, 
 
 def answer_lines(solution: str) -> set[str]:
     """The lines that stand in an answer and nowhere else in the solution, without their margins."""
-    inside = False
-    lines: set[str] = set()
-    outside: set[str] = set()
-    for marker in map(str.strip, without_marks(solution).splitlines()):
-        inside = marker == BEGIN or (inside and marker != END)
-        (lines if inside else outside).add(marker)
-    return {line for line in lines - outside if len(line) >= LONG_LINE and line != BEGIN}
+    lines: dict[str, set[str]] = {"begin": set(), "inside": set(), "outside": set()}
+    for line, place in marked_lines(without_marks(solution)):
+        lines[place].add(line.strip())
+    return {line for line in lines["inside"] - lines["outside"] if len(line) >= LONG_LINE}
 
 
 def secret_arrays(fixtures: Fixtures) -> set[bytes]:
