@@ -169,12 +169,15 @@ def test_items_that_one_cause_lost_share_a_line() -> None:
 
 
 def test_functions_to_mend_stand_last_above_the_total() -> None:
-    items = item(2.5), passed(3.0, function="compute_kl_penalty"), passed(1.25), item(0.0, "missing", function="run")
+    stub = item(0.0, "missing", function="run", message="run is not implemented yet.")
+    renamed = item(0.0, "missing", function="save", message="save is not defined. Did you mean sav?", max_points=1.0)
+    items = item(2.5), passed(3.0, function="compute_kl_penalty"), passed(1.25), stub, renamed
     assert totals(report(*items)) == [
         "PASS  compute_kl_penalty       3 / 3",
         "TODO  run                      0 / 6",
+        "TODO  save                     0 / 1  save is not defined. Did you mean sav?",
         "FAIL  compute_deltas     3.75 / 7.25  deltas-normalized",
-        "      total              6.75 / 16.25",
+        "      total              6.75 / 17.25",
     ]
     with_hole = totals(report(passed(), not_graded(function="run_policy_gradient")))
     assert [line.split(maxsplit=2)[-1] for line in with_hole] == ["4 / 4", "? / 6  seed", "/ 10"]
