@@ -26,7 +26,8 @@ from autograder.vocabulary.files import ENGINE, PRIVATE
 
 T = TypeVar("T")
 MOST_RESULTS = 100_000  # of an assignment; those that were not asked for longest go
-DECIDING = ("authoring", "grading", "sandbox", "submissions", "vocabulary")  # packages that a result depends on
+# Packages that a result depends on
+DECIDING = ("authoring", "checking", "grading", "sandbox", "submissions", "vocabulary")
 
 
 @dataclass(frozen=True)
