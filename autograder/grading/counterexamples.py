@@ -36,6 +36,7 @@ from autograder.grading.wording import UNTOLD, Place, in_file
 from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
 from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.report import CaseResult, ItemResult
 from autograder.vocabulary.text import visible
 
@@ -409,7 +410,7 @@ class Drawing:
                 atexit.register(shutil.rmtree, folder, ignore_errors=True)
                 for name, source in self.sources.items():
                     (folder / name).parent.mkdir(exist_ok=True)
-                    (folder / name).write_text(source, "utf-8")
+                    write_atomically(folder / name, source, lasting=False)
                 root = ModuleType(package)
                 root.__path__ = [str(folder)]
                 sys.modules[package] = root

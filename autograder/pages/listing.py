@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 
 from markupsafe import Markup, escape
-from pygments.lexer import Lexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
@@ -43,6 +42,7 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
 NO_MISTAKES: Known = MappingProxyType({})
 
 Span = tuple[int, int]
+LEXER = PythonLexer(stripnl=False, ensurenl=False)
 
 
 @dataclass(frozen=True)
@@ -289,14 +289,17 @@ def _left_out(count: int) -> Line:
 
 def coloured(lines: Iterable[str]) -> list[Markup]:
     """Return each line as markup, without its break; what acts unseen is an escape, and a long line ends in `…`."""
-    cut = [_cut(line.rstrip()) for line in lines]  # Pygments takes the square of white space over many lines
+    cut = []
+    for line in lines:  # without its end: Pygments takes the square of white space over many lines
+        text = line.rstrip()[: MAX_WIDTH + 1].expandtabs(TAB)
+        cut.append(text if len(text) <= MAX_WIDTH else f"{text[:MAX_WIDTH]}…")
     return list(_coloured_text("\n".join(cut))[: len(cut)])
 
 
 @lru_cache(128)  # in a class many texts are the same, such as imports, and functions as they were handed out
 def _coloured_text(text: str) -> tuple[Markup, ...]:
     lines: list[list[str]] = [[]]
-    pieces = ((_class(kind), piece) for kind, piece in _lexer().get_tokens(text))
+    pieces = ((_class(kind), piece) for kind, piece in LEXER.get_tokens(text))
     for name, run in itertools.groupby(pieces, key=lambda piece: piece[0]):
         for index, part in enumerate("".join(piece for _, piece in run).split("\n")):
             if index:
@@ -307,15 +310,5 @@ def _coloured_text(text: str) -> tuple[Markup, ...]:
 
 
 @cache
-def _lexer() -> Lexer:
-    return PythonLexer(stripnl=False, ensurenl=False)
-
-
-@cache
 def _class(kind: _TokenType) -> str:
     return next((name for known, name in CLASSES if kind in known), "")
-
-
-def _cut(line: str) -> str:
-    line = line[: MAX_WIDTH + 1].expandtabs(TAB)
-    return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"

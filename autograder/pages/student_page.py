@@ -121,7 +121,12 @@ def _groups(items: Sequence[ItemResult], listing: Listing = NOTHING) -> list[Fun
 
 
 def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> FunctionGroup:
-    others = [item for item in items if item.verdict == "passed" or _is_unreached(item) or _is_unwritten(item)]
+    others = []
+    for item in items:
+        # Of what earned nothing, since nothing is written there, no more is known.
+        is_unwritten = item.verdict == "missing" and not (item.points or item.hint or item.counterexample)
+        if item.verdict == "passed" or is_unwritten or _is_unreached(item):
+            others.append(item)
     by_cause: dict[object, list[ItemResult]] = {}
     for item in items:
         if item in others:
@@ -157,11 +162,6 @@ def _cause(items: Sequence[ItemResult], listing: Listing) -> Cause:
 
 def _lost(items: Iterable[ItemResult]) -> float:
     return sum(item.max_points - (item.points or 0.0) for item in items)
-
-
-def _is_unwritten(item: ItemResult) -> bool:
-    """Tell whether an item earned nothing since nothing is written there, and no more is known of it."""
-    return item.verdict == "missing" and not (item.points or item.hint or item.counterexample)
 
 
 def _is_unreached(item: ItemResult) -> bool:
