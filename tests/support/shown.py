@@ -22,7 +22,6 @@ from pathlib import Path
 
 KIT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
-HEADING = re.compile(r"^##? (.+)$", re.MULTILINE)
 INSTALL = re.compile(r"(python -m )?pip install [^;&]*(; |&& |$)")
 LEFT_OUT = "…"
 LONG = frozenset({"A new term", "Before a release"})  # headings of what takes minutes
