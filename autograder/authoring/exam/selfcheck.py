@@ -204,7 +204,7 @@ def selfcheck(
 
     every      of mistakes and mutants the first of each function (of mutants: of each family too) and each so many-th
                after it, of right answers likewise; of functions that are not as git has them, all
-    function   whose mistakes and mutants alone are tried; "" for those of all
+    function   whose mistakes and mutants alone are tried, and whose items of right answers; "" for those of all
     cache      the folder where results of mistakes and mutants are kept, to be taken over while nothing has changed
     """
     # Collect
@@ -222,8 +222,10 @@ def selfcheck(
     # Run
     grader = Grader.of(assignment, fixtures, counterexamples=False)
     refusals = _refusals(solution, fixtures.cases)
-    texts = [solution, assignment.untouched_source(), *(path.read_text(encoding="utf-8") for path in answers)]
-    texts += [unchecked(solution)] if refusals else []
+    tried = tuple(item for item in assignment.items if function in ("", item.function))
+    texts = [_Task(text, assignment.items) for text in (solution, assignment.untouched_source())]
+    texts += [_Task(path.read_text(encoding="utf-8"), tried) for path in answers]
+    texts += [_Task(unchecked(solution), tried)] if refusals else []
     named = {(name, clause.function) for clause in (contract.clauses if contract else ()) for name in clause.mistakes}
     run = _Run(grader, solution, named, Results(cache, assignment, fixtures, solution))
     (own, handout, *others), results = run.graded(texts, variants, jobs, progress)
@@ -379,10 +381,10 @@ class _Run:
     results: Results
 
     def graded(
-        self, texts: Sequence[str], variants: Sequence[Variant], jobs: int, progress: Progress
+        self, texts: Sequence[_Task], variants: Sequence[Variant], jobs: int, progress: Progress
     ) -> tuple[list[Report], list[Result]]:
-        """Grade texts on all items, and variants on those that can feel them, but what is known from earlier exams."""
-        tasks = [_Task(text, self.grader.assignment.items) for text in texts]
+        """Grade texts, and variants on the items that can feel them, but what is known from earlier exams."""
+        tasks = [*texts]
         seen: Counter[str] = Counter()
         for variant in variants:
             felt, in_full = {variant.function}, (variant.name, variant.function) in self.named
