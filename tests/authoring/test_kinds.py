@@ -18,6 +18,7 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import FixtureError
 
 CHAPTER = (KIT / "fixtures" / "README.md").read_text(encoding="utf-8").partition("\n## What can be graded\n")[2]
 SECTIONS = {text.partition("\n")[0]: text for text in CHAPTER.partition("\n## ")[0].split("\n### ")[1:]}
@@ -70,9 +71,8 @@ def named(section: str, what: str) -> list[str]:
     return re.findall(r"`(\w+)`", line[1]) if line else []
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    section = SECTIONS[kind]
+def built(kind: str, section: str, tmp_path: Path) -> tuple[Path, str]:
+    """Write the assignment of a section; return its folder and the text of its solution."""
     files = files_of(section)
     packages = [name for name in ("torch", "numpy", "matplotlib", "pandas") if f"import {name}" in str(files)
                 or f"from {name}" in str(files)]  # fmt: skip
@@ -94,6 +94,12 @@ def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, san
     (folder / "functions.py").write_text(f"{declaration[0]}\nEXAM = Exam.of(oracle, Function({declaration[2]})\n")
     for name in ("oracle.py", "probes.py"):
         (folder / name).write_text(files[name])
+    return folder, files["solution"]
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    folder, solution = built(kind, SECTIONS[kind], tmp_path)
     assignment = load_assignment(folder)
     assert [
         fault.text for fault in reading_faults(folder) if "README" not in fault.text and "marked" not in fault.text
@@ -102,15 +108,24 @@ def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, san
     assignment = load_assignment(folder)
     grader = Grader.of(assignment, read_fixtures(assignment))
     right, wrong = WRONG[kind]
-    assert files["solution"].count(right) == 1
+    assert solution.count(right) == 1
     reports = [
         grader.grade(Submission("ada", "ada/kind.py", "", text), sandbox)
-        for text in (files["solution"], files["solution"].replace(right, wrong))
+        for text in (solution, solution.replace(right, wrong))
     ]
     assert reports[0].points == 10, reports[0].items[0].message
     assert reports[1].points is not None
     assert reports[1].points < 10
     assert reports[1].items[0].message
+
+
+def test_optional_argument_that_no_case_leaves_out_is_refused(tmp_path: Path, sandbox: Sandbox) -> None:
+    kind = "Truth values, masks, None"
+    line = '    defaults={"bound": None},\n'
+    assert line in SECTIONS[kind]
+    folder, _ = built(kind, SECTIONS[kind].replace(line, ""), tmp_path)
+    with pytest.raises(FixtureError, match="no case leaves out bound of above"):
+        regenerate(load_assignment(folder), folder, sandbox=sandbox)
 
 
 def test_each_kind_of_the_chapter_is_tried() -> None:
