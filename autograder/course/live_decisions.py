@@ -29,6 +29,7 @@ from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignment import Assignment
 from autograder.submissions.finding import members
+from autograder.submissions.handed_in import UNPACKED_BY_PIECES
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
@@ -170,17 +171,20 @@ def requests_of(candidates: Iterable[Candidate], items: Collection[str]) -> dict
 
 
 def _request_file(handed_in: Path) -> bytes:
-    """Read what a student asks, from their folder or zip; nothing where it cannot be read."""
+    """Read what a student asks, from their folder or zip; nothing where it cannot be read, or is a link."""
     try:
-        if handed_in.is_dir():
+        if handed_in.is_dir() and not handed_in.is_symlink():
             zips = [path for path in handed_in.glob("*.zip") if not path.is_symlink()]
             if len(zips) == 1 and not (handed_in / REQUESTS).exists():
                 return _request_file(zips[0])
             with open_regular(handed_in / REQUESTS) as stream:
                 return stream.read(MAX_REQUESTS)
-        named = [member for member in members(handed_in) if member.filename.rpartition("/")[2] == REQUESTS]
-        with zipfile.ZipFile(handed_in) as opened, opened.open(named[0]) as packed:
-            return packed.read(MAX_REQUESTS)
+        with open_regular(handed_in) as stream:
+            named = [member for member in members(handed_in) if member.filename.rpartition("/")[2] == REQUESTS]
+            if named[0].compress_type not in UNPACKED_BY_PIECES:
+                return b""
+            with zipfile.ZipFile(stream) as opened, opened.open(named[0]) as packed:
+                return packed.read(MAX_REQUESTS)
     except Exception:  # zipfile raises a dozen types on damaged input
         return b""
 

@@ -507,6 +507,24 @@ def test_request_names_items_line_by_line(tmp_path: Path, text: str, asked: dict
     assert told == ({"ada": asked, "cleo": asked, "dora": asked} if asked else {})
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ["link to a folder", "link to a zip", "pipe", "bomb"])
+def test_request_in_no_folder_and_no_zip_of_ones_own_is_not_read(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "bela").mkdir()
+    (tmp_path / "bela" / REQUESTS).write_text("mine")
+    with zipfile.ZipFile(tmp_path / "bela.zip", "w") as packed:
+        packed.writestr(REQUESTS, "mine")
+    handed_in = tmp_path / "ada.zip"
+    if kind == "pipe":
+        os.mkfifo(handed_in)
+    elif kind == "bomb":
+        with zipfile.ZipFile(handed_in, "w", zipfile.ZIP_BZIP2) as packed:  # zipfile unpacks a block of these whole
+            packed.writestr(REQUESTS, "a" * 2**20)
+    else:
+        handed_in.symlink_to("bela" if kind.endswith("folder") else "bela.zip")
+    assert requests_of([Candidate("ada", handed_in, "ada")], [ITEM]) == {}
+
+
 def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> None:
     browser = serving(graded("ada"), graded("bela"), graded("cleo"))
     browser.grades.requests = {"ada": {ITEM: "<b>mine</b> is right"}, "bela": {}}
