@@ -22,7 +22,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -31,6 +31,7 @@ CURVES = ("sin", "cos", "tan", "exp", "log", "sqrt")  # what formulas know
 MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
+CACHED = type(functools.cache(len))  # of functions behind `functools.cache` or `lru_cache`
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 Named = Mapping[str, Any]
@@ -550,9 +551,9 @@ def _of_each(name: str, value: Any) -> Any:
 def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[None]:
     """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
 
-    Also those that the submission lacks: it is not to blame for them. A function or class of these modules may have
-    been bound before, as a default, in a table, by another name. So it stays where it is, and its code or its making
-    leads to the stand-in. Anything else (a function of a library, an object that can be called) is replaced under each
+    Also those that the submission lacks: it is not to blame for them. What these modules define may have been bound
+    before, as a default, in a table, by another name. So it stays where it is, and its code, its making or its call
+    leads to the stand-in. Anything else (a function of a library, one that serves for two names) is replaced under each
     name that a module has for it. What a stand-in itself calls is the real function.
     """
     student, homes = modules[0], {module.__name__ for module in modules}
@@ -572,8 +573,10 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
                 _redirect_function(value, stand_in, running, undo)
                 redirected.append(value)
                 continue
-            if is_alone and type(value) is type:
+            if is_alone and isinstance(value, type):
                 _redirect_class(value, stand_in, undo)
+            elif names.get(id(value)) == {name}:
+                _redirect_object(value, stand_in, homes, running, undo)
             others = [key for key, held in vars(student).items() if held is value and callable(value)]
             for place, key in ((vars(module), name), *((vars(student), key) for key in others if key not in stand_ins)):
                 undo.callback(*((place.__setitem__, key, place[key]) if key in place else (place.pop, key, None)))
@@ -581,8 +584,23 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
         yield
 
 
-def _forward(*arguments: Any, _instead_: Callable[[Any, Any], Any], **named: Any) -> Any:
-    return _instead_(arguments, named)
+def _forward(*arguments: Any, _instead_: Callable[..., Any], **named: Any) -> Any:
+    return _instead_(*arguments, **named)
+
+
+def _unless_running(stand_in: Any, real: Any, running: threading.local) -> Callable[..., Any]:
+    """Return a function that calls the stand-in, or the real one where a stand-in runs."""
+
+    def instead(*arguments: Any, **named: Any) -> Any:
+        if getattr(running, "stand_in", False):
+            return real(*arguments, **named)
+        running.stand_in = True
+        try:
+            return stand_in(*arguments, **named)
+        finally:
+            running.stand_in = False
+
+    return instead
 
 
 def _redirect_function(
@@ -593,23 +611,37 @@ def _redirect_function(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
     real.__kwdefaults__ = function.__kwdefaults__
-
-    def instead(arguments: Any, named: Any) -> Any:
-        if getattr(running, "stand_in", False):
-            return real(*arguments, **named)
-        running.stand_in = True
-        try:
-            return stand_in(*arguments, **named)
-        finally:
-            running.stand_in = False
-
     for attribute in ("__code__", "__defaults__", "__kwdefaults__"):
         undo.callback(setattr, function, attribute, getattr(function, attribute))
     function.__code__ = _forward.__code__.replace(co_freevars=real.__code__.co_freevars)  # a closure keeps its cells
-    function.__defaults__, function.__kwdefaults__ = None, {"_instead_": instead}
+    function.__defaults__, function.__kwdefaults__ = None, {"_instead_": _unless_running(stand_in, real, running)}
     if "__wrapped__" not in vars(function):  # where `inspect.signature` looks for the parameters
         undo.callback(vars(function).pop, "__wrapped__", None)
         vars(function)["__wrapped__"] = real
+
+
+def _redirect_object(
+    value: Any, stand_in: Any, homes: Collection[str], running: threading.local, undo: contextlib.ExitStack
+) -> None:
+    """Let whoever holds this object call the stand-in: a partial, a cached function, what a class of `homes` makes."""
+    kind: Any = type(value)
+    if kind is functools.partial:
+        function, placed, by_name, attributes = value.__reduce__()[2]
+        real = functools.partial(function, *placed, **by_name)
+        undo.callback(value.__setstate__, (function, placed, by_name, attributes))
+        value.__setstate__((_unless_running(stand_in, real, running), (), {}, attributes))
+    elif kind is CACHED and isinstance(value.__wrapped__, FunctionType) and value.__module__ in homes:
+        _redirect_function(value.__wrapped__, stand_in, running, undo)
+        value.cache_clear()
+        undo.callback(value.cache_clear)
+    elif kind.__module__ in homes and callable(value):
+        usual = kind.__call__
+        instead = _unless_running(stand_in, functools.partial(usual, value), running)
+        put_back = (setattr, kind, "__call__", usual) if "__call__" in vars(kind) else (delattr, kind, "__call__")
+        undo.callback(*put_back)
+        kind.__call__ = lambda self, *arguments, **named: (
+            instead(*arguments, **named) if self is value else usual(self, *arguments, **named)
+        )
 
 
 def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> None:
