@@ -200,9 +200,14 @@ def read_metadata(path: Path) -> dict[str, Described]:
             data = stream.read(MAX_METADATA + 1)
         if len(data) > MAX_METADATA:
             raise UsageError(f"{path} is larger than {MAX_METADATA // 2**20} MiB: is it Gradescope's?")
-        text = "".join(DESCRIPTION.findall(f"{data.decode()}\n".replace("\r\n", "\n")))
+        whole = f"{data.decode()}\n".replace("\r\n", "\n")
+        text = "".join(DESCRIPTION.findall(whole))
         # The base loader makes texts, lists and dictionaries, whatever a tag asks for, and expands no alias.
-        document = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)) if text.strip() else {}
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        try:
+            document = yaml.load(text, Loader=loader) if text.strip() else {}
+        except yaml.composer.ComposerError:  # what an alias stands for may be in the lines that were left out
+            document = yaml.load(whole, Loader=loader)
         if not isinstance(document, dict):
             raise ValueError("it is no mapping")
     except OSError as error:

@@ -191,7 +191,7 @@ def _worksheet_columns(worksheet: Table) -> tuple[int, int, int | None, int | No
 
     In any language the identifier comes first; name and other identities, status, grade, maximum grade and whether it
     can be changed follow in this order (mod/assign of Moodle, `gradingtable.php` with the feedback plugin `offline`).
-    The maximum is the last column of one number.
+    The maximum is the first column of one number behind one of grades.
     """
     headings = [plain_heading(cell) for cell in worksheet.header]
 
@@ -202,8 +202,10 @@ def _worksheet_columns(worksheet: Table) -> tuple[int, int, int | None, int | No
     constant = [at for at, cells in columns.items() if len(cells) == 1 and all(map(POINTS.fullmatch, cells))]
     at_id, at_grade = place("identifier") or 0, place("grade")
     if at_grade is None:
-        at_grade = max(constant, default=0) - 1
-        if at_grade < 2 or not all(map(POINTS.fullmatch, columns[at_grade] - {"", "-"})):
+        before = [at - 1 for at in constant if at > 2]
+        of_grades = [at for at in before if all(map(POINTS.fullmatch, columns[at] - {"", "-"}))]
+        at_grade = next(iter(of_grades), 0)
+        if not at_grade:
             names = ", ".join(visible(cell, 40) for cell in worksheet.header)
             advice = "Download it again, with English as your language in Moodle."
             raise UsageError(f"The worksheet has no single column 'Grade'; it has: {names}. {advice}")
@@ -212,7 +214,9 @@ def _worksheet_columns(worksheet: Table) -> tuple[int, int, int | None, int | No
     if at_change is None and at_most is not None and at_most + 1 < len(headings):
         at_change = at_most + 1
     by = [at for name in NAMED_BY for at, heading in enumerate(headings) if heading == name]
-    return at_id, at_grade, at_most, at_change, by or [*range(1, at_grade - 1)]
+    if NAMED_BY[0] not in headings:
+        by = [*range(1, at_grade - 1)] or by
+    return at_id, at_grade, at_most, at_change, by
 
 
 def _cells(worksheet: Table, at: int | None) -> set[str]:

@@ -510,6 +510,12 @@ def test_metadata_makes_no_object_and_expands_no_alias(tmp_path: Path, explodes:
     assert not (tmp_path / "made").exists()
 
 
+def test_alias_of_a_line_left_out_is_followed(tmp_path: Path) -> None:
+    text = "submission_1:\n  :results: &1 Ana\n  :submitters:\n  - :name: *1\n    :sid: '7'\n"
+    [described] = read_metadata(put(tmp_path, {"m.yml": text}) / "m.yml").values()
+    assert described.submitters == [("Ana", "7", "")]
+
+
 def test_metadata_is_capped_in_size_submitters_and_names(tmp_path: Path) -> None:
     text = "submission_1:\n  :submitters:\n" + f"  - :name: {'x' * 5000}\n" * (MAX_SUBMITTERS + 9)
     [described] = read_metadata(put(tmp_path, {"m.yml": text}) / "m.yml").values()
