@@ -162,17 +162,18 @@ def _most(votes: Iterable[Collection[str]], known: Sequence[Assignment]) -> list
 def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[str]]:
     """Return what says of which modules a submission is, and those modules; the lowest number is the best evidence.
 
-    0: a file's name or a part of it (lovelaceada_1_2_policy_gradient-1.py), 1: functions, 2: an empty file's name
+    0: a file's name, 1: a part of it (lovelaceada_1_2_policy_gradient-1.py), 2: functions, 3: an empty file's name
     """
     sources = _sources(files)
     full = [file for file in sources if not _is_empty(file)]
-    if modules := _named(full, known):
-        return 0, modules
+    exact = [file for file in full if file.stem in {one.module for one in known}]
+    if modules := _named(exact or full, known):
+        return (0 if exact else 1), modules
     text = _text(full)
     counts = {one.module: len(defined(text, one.functions)) for one in known}
     if most := max(counts.values()):
-        return 1, {module for module, count in counts.items() if count == most}
-    return 2, _named(sources, known)
+        return 2, {module for module, count in counts.items() if count == most}
+    return 3, _named(sources, known)
 
 
 def _named(files: Sequence[Path], known: Sequence[Assignment]) -> set[str]:

@@ -73,6 +73,15 @@ def test_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Path
         assignment_of_submissions(KIT, [tmp_path / "two"])
 
 
+@pytest.mark.parametrize("shape", ["{0}.py", "work/{0}.py"])
+def test_whole_name_counts_more_than_part_of_one(tmp_path: Path, shape: str) -> None:
+    for first, second in zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True):
+        put(tmp_path / first / "ada" / shape.format(first))
+        put(tmp_path / first / "ada" / f"plot_{second}.py")
+        put(tmp_path / first / "bela" / f"my_{second}.py")
+        assert assignment_of_submissions(KIT, [tmp_path / first]).name == first
+
+
 def test_unreadable_assignment_is_named_first(tmp_path: Path) -> None:
     for name in ("bandits", "broken"):
         shutil.copytree(
