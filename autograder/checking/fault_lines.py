@@ -5,8 +5,9 @@ statement. `authoring.fixtures.fault_places` makes it. The line of the student's
 line to mark, if there is just one. Expressions are compared as trees in one spelling; what a local variable stands for
 may be any expression.
 
-A digest is short: it tells whether a line that somebody has written is known to be wrong. It is made of no part of a
-right answer, and many expressions share it, so that a list of guesses cannot be searched with it.
+A digest tells whether a line that somebody has written is known to be wrong. It is made of no part of a right answer.
+Who guesses a wrong line whole finds it, and learns no more than the public cases tell: students get the digests of
+those mistakes alone that public cases know. It is short, so that many other expressions share it.
 """
 
 from __future__ import annotations
