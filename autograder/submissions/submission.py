@@ -182,10 +182,14 @@ def is_stub(node: ast.AST) -> bool:
 def functions_of(source: str) -> Mapping[str, str]:
     """Dump the top-level functions of `source` by name, without docstrings and positions; "" for a stub.
 
-    A class is among them while it is to be completed.
+    A class is among them while it is to be completed, with all that it holds but its stubs.
     """
     body = parsed(source).body
-    classes = {node.name: "" for node in body if isinstance(node, ast.ClassDef) and is_stub(node)}
+    classes = {
+        node.name: "".join(ast.dump(part) for part in node.body if not isinstance(part, ast.Expr) and not is_stub(part))
+        for node in body
+        if isinstance(node, ast.ClassDef) and is_stub(node)
+    }
     functions = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:

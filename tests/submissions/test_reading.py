@@ -143,6 +143,16 @@ def test_module_counts_unless_only_the_notebook_was_worked_on(
         assert reason in result.notes[0]
 
 
+def test_class_completed_in_part_is_work(tmp_path: Path) -> None:
+    stub = "class Net:\n    given = 1\n{}\n    def loss(self):\n        raise NotImplementedError\n"
+    handout = stub.format("    def forward(self):\n        raise NotImplementedError\n")
+    put(tmp_path / "ada" / PY, handout)
+    put(tmp_path / "ada" / IPYNB, notebook(stub.format("    def forward(self):\n        return 1\n")))
+    assert read_one(tmp_path, handout).path.endswith(IPYNB)
+    put(tmp_path / "ada" / IPYNB, notebook(handout))
+    assert read_one(tmp_path, handout).path.endswith(PY)
+
+
 def test_notebook_of_a_platform_beside_the_module_is_read(tmp_path: Path) -> None:
     module = put(tmp_path / "ada_1_policy.py", HANDOUT)
     beside = put(tmp_path / "ada_2_policy.ipynb", notebook(ANSWER))
