@@ -112,7 +112,7 @@ def _write_course(grades: Path, *, rules_given: bool) -> None:
     titles = {name: name for name in unreadable(here)} | {each.name: each.title for each in find_assignments(here)}
     graded = read_course(grades, titles)
     write_course(grades, graded)
-    print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
+    print(f"{counted(len(students_of(graded)), 'student')}, {counted(len(graded), 'assignment')}:")
     print("\n".join(course_lines(graded)))
     for name, what in (("index.html", "the course"), ("grades.csv", "the gradebook")):
         print(f"  {visible(str(grades / name))}  {what}")
