@@ -128,7 +128,7 @@ class Grader:
             cases = [one.case for one in every if one.case.function == function]
             names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
         alone = self._right_alone(items, judged, names, judge, program, sandbox)
-        results = [self._result(item, judged, outcomes, names.get(item.id, ()), alone, submission) for item in items]
+        results = [self._result(item, judged, outcomes, names, alone, submission) for item in items]
         if self.drawing is not None:
             search = Search(self.drawing, program, sandbox, chosen.load_timeout, submission.sha256, submission.place)
             results = search.with_counterexamples(results, chosen.items)
@@ -180,7 +180,7 @@ class Grader:
         item: Item,
         judged: Mapping[str, Sequence[Judged]],
         outcomes: Mapping[str, Outcome],
-        names: tuple[str, ...],
+        named: Mapping[str, tuple[str, ...]],
         alone: set[str],
         submission: Submission,
     ) -> ItemResult:
@@ -199,7 +199,7 @@ class Grader:
             elsewhere = item_to_start_with(self.assignment.items, first.case, judged, "", withheld=True)
             hint = hint_of(Failure(item, first, elsewhere=elsewhere))
             return ItemResult(*known, "failed", (), first.result.message, hint, seconds, results)
-        names = names if first.result.verdict in NAMED else ()
+        names = named.get(item.id, ()) if first.result.verdict in NAMED else ()
         seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
         updates = reason = default = ""
         if first.mismatch is not None and seen is not None:
@@ -213,6 +213,13 @@ class Grader:
             reason = explain([(case, seen) for case, seen in answers if seen is not None], relatives)
         code = written(submission, {item.function}).get(item.function, "")
         of_function = [one for verdicts in judged.values() for one in verdicts if one.case.function == item.function]
+        unnamed = [
+            other.id
+            for other in self.assignment.items
+            if other.function == item.function
+            and not named.get(other.id)
+            and not all(one.passed for one in judged.get(other.id, ()))
+        ]
         failure = Failure(
             item=item,
             first=first,
@@ -224,6 +231,7 @@ class Grader:
             other_default=default,
             elsewhere=item_to_start_with(self.assignment.items, first.case, judged, code, withheld=False),
             right_alone=item.id in alone,
+            is_first=item.id in unnamed[:1],
             law_alone=all(one.case.hint == first.case.hint for one in of_function if not one.passed),
             code=code,
         )

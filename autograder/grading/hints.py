@@ -70,6 +70,7 @@ class Failure:
     other_default  a parameter whose default is another than in the handout, where all failing cases leave it out
     elsewhere      the item to start with, where this one can't count or the student's own code calls that function
     right_alone    whether its first case is right where no call came before it
+    is_first       whether no earlier item of the function fails without a name: what is asked later may be right
     law_alone      whether all cases of the function that fail are of one law: what that varies is the cause
     code           how the student wrote the function
     """
@@ -84,6 +85,7 @@ class Failure:
     other_default: str = ""
     elsewhere: str = ""
     right_alone: bool = False
+    is_first: bool = True
     law_alone: bool = False
     code: str = ""
 
@@ -131,8 +133,8 @@ class Failure:
 
     @property
     def of_item(self) -> str:
-        """The item's own hint, where its first case fails and nothing that can be seen explains it."""
-        return "" if self.before or explains(self.reason) else self.item.hint
+        """The item's own hint, where its first case fails and neither the values nor an earlier item explain it."""
+        return self.item.hint if self.is_first and not self.before and not explains(self.reason) else ""
 
     @property
     def raised(self) -> Literal["", "type", "text"]:

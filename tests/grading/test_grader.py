@@ -209,6 +209,15 @@ def test_answer_that_is_right_alone_is_told_so(sandbox: Sandbox) -> None:
     )
 
 
+def test_question_of_item_is_asked_once_a_function(grade: Callable[[str], Report]) -> None:
+    """The first item that fails without a name asks; what later ones ask may be right."""
+    wrong = "def compute_log_probs(prompts, responses, model):\n    return model(prompts)[:, None, :, 0] * responses"
+    failed = [item for item in lost(grade(with_more(wrong))) if not item.mistakes]
+    assert len(failed) > 2
+    questions = {item.item: item.hint for item in failed if item.hint == ASSIGNMENT.item(item.item).hint}
+    assert list(questions) == [failed[0].item]
+
+
 # A module that does not load
 
 NOT_REACHED = "Not reached: policy_gradient.py could not be imported."

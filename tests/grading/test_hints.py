@@ -142,6 +142,7 @@ def test_number_of_turns_is_no_question_of_shapes() -> None:
         ({"updates": "The weights differ from the first update on."}, ""),
         ({"reason": "Each of your values has the right size and the wrong sign."}, ""),
         ({"reason": "Each of your values is 2 times what it should be."}, "Think again."),
+        ({"is_first": False}, ""),
         ({"elsewhere": "values"}, "values fails too: start there."),
         ({"elsewhere": "values", "names": ("a",), "hints": {"a": "A?"}}, "A?"),
     ],
