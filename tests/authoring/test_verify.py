@@ -59,7 +59,7 @@ def test_verify_tells_changed_generator_unknown_file_and_version(kit: Path) -> N
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         f"torch was 1.2.3 when they were made, and is {versions()['torch']} here.",
-        "3 of 5 files would be made otherwise now:",
+        "3 of 7 files would be made otherwise now:",
         "  hidden/ramp-values.safetensors  not in numbers alone",
         "  manifest.json",
         "  public/left-over.safetensors",

@@ -205,9 +205,9 @@ def test_function_that_hangs_costs_15_seconds_at_most(work: Path) -> None:
     done = check(work)
     seconds = time.monotonic() - began
     assert re.search(r"^compute_deltas has been running for [34] s", done.stderr, re.M)
-    assert done.stdout.count("PASS  reward") > 1
+    assert "PASS  compute_reward" in done.stdout
     assert "FAIL  deltas-" in done.stdout
-    assert done.stdout.count("compute_deltas did not") + done.stdout.count("time") > 0
+    assert "compute_deltas had not finished after 5 seconds." in done.stdout
     assert seconds < 15 + float(os.environ.get("SLOW_MACHINE", "30"))  # and what starting torch costs here
 
 

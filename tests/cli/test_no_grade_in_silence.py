@@ -104,7 +104,11 @@ def another_name(kit: Path) -> tuple[str, ...]:
 
 def another_engine(kit: Path) -> tuple[str, ...]:
     """One that says that it is the same version."""
-    change(kit / "autograder/grading/grader.py", "        points=points,\n", "        points=points and points / 2,\n")
+    change(
+        kit / "autograder/grading/grader.py",
+        "= item.id, item.function, item.title, points,",
+        "= item.id, item.function, item.title, points / 2,",
+    )
     return ()
 
 
