@@ -155,7 +155,7 @@ def test_guide_followed_step_by_step_makes_an_exam(kit: Path, tmp_path: Path) ->
     regenerated(kit)
     released(kit)
     printed = examined(kit, packages, fails=True)
-    assert "no clause of compute_surprise quotes: 'Return what the responses to each prompt cost in nats'." in printed
+    assert "no clause of compute_surprise quotes: 'Return what the responses to each prompt cost in nats" in printed
     insert(kit, FOLDER + "contract.toml", "", clauses)
     change(kit / FOLDER / "contract.toml", "[costly]\n", f"[costly]\n{costly}")
     insert(kit, module, marked.splitlines()[1], marked.splitlines(keepends=True)[0])
