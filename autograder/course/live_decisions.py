@@ -16,7 +16,7 @@ import json
 import re
 import time
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -110,8 +110,7 @@ class Choice:
     @property
     def is_open(self) -> bool:
         """Whether it waits for staff: an answer without points, a request that nobody has decided on."""
-        unmarked = self.answer is not None and not (self.decided and self.decided["points"])
-        return unmarked or bool(self.request and not self.history)
+        return _is_open(self.history, answered=self.answer is not None, asked=bool(self.request))
 
     @property
     def anchor(self) -> str:
@@ -253,15 +252,14 @@ class LiveFolder:
         """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
-        decided = {key: rows[-1] for key, rows in self.history().items()}
-        waiting = set()
-        for student, answers in self.answers.items():
-            marked = (decided.get((file_stem(student), question)) for question in answers)
-            waiting |= {file_stem(student)} if any(not (row and row["points"]) for row in marked) else set()
-        for student, asked in self.requests.items():
-            waiting |= (
-                {file_stem(student)} if any((file_stem(student), item) not in decided for item in asked) else set()
-            )
+        history, waiting = self.history(), set()
+        for student in {*self.answers, *self.requests}:
+            answers, asked = self.answers.get(student, {}), self.requests.get(student, {})
+            if any(
+                _is_open(history.get((file_stem(student), item), ()), answered=item in answers, asked=item in asked)
+                for item in {*answers, *asked}
+            ):
+                waiting.add(file_stem(student))
         waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
         later = [other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting]
         return {
@@ -370,6 +368,11 @@ class LiveFolder:
 def unwrapped(text: str) -> str:
     """Join the lines that a text has for the width of its source alone."""
     return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
+
+
+def _is_open(history: Sequence[Row], *, answered: bool, asked: bool) -> bool:
+    """Tell whether staff have something left to do: an answer without points, a request without a decision."""
+    return (answered and not (history and history[-1]["points"])) or (asked and not history)
 
 
 def _question(report: Report, item: str, before: Rules, after: Rules) -> str:

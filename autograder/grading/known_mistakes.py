@@ -76,7 +76,8 @@ def matching_mistakes(cases: Iterable[Seen]) -> list[str]:
         return []
     told = {slug for _, known, _ in cases for slug, seen in known.items() if isinstance(seen, Observation)}
     for (_, known, _), right in zip(cases, passed, strict=True):
-        told &= told if right else known.keys()  # one that passes a case which failed is no candidate
+        if not right:  # one that passes a case which failed is no candidate
+            told &= known.keys()
     slugs = sorted(told)
 
     def agrees(slug: str) -> bool:
