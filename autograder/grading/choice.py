@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autograder.grading.assignment import Assignment, find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
-from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, SUBMISSIONS, depth_of_students, find
+from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, depth_of_students, find
 from autograder.submissions.handed_in import is_students_own
 from autograder.submissions.names import defined
 from autograder.submissions.reading import read_limited
@@ -208,10 +208,9 @@ def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Pa
             entries = entries_of(path) if path.is_dir() else []
         if any(is_students_own(entries, one.module) for one in known):
             entries = []
-        versions = [entry for entry in entries if len(entries) == 1 or entry.name == SUBMISSIONS]
-        if not (versions and versions[0].is_dir(follow_symlinks=False)):
+        if len(entries) != 1 or not entries[0].is_dir(follow_symlinks=False):
             break
-        path = Path(versions[0].path)
+        path = Path(entries[0].path)
     yield from (_files_below(Path(entry.path)) for entry in entries)
     if not entries:
         yield _files_below(path)

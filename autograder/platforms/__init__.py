@@ -7,7 +7,5 @@ of a student's several submissions counts, `times.py` reads when each was made, 
 
 from typing import Literal, get_args
 
-Layout = Literal[  # the first seven are known by their names
-    "moodle", "blackboard", "brightspace", "gradescope", "submitty", "codegrade", "canvas", "github", "plain", "one"
-]  # fmt: skip
+Layout = Literal["moodle", "blackboard", "brightspace", "gradescope", "canvas", "github", "plain", "one"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)

@@ -4,8 +4,6 @@
     blackboard   HW5_adiaz_attempt_2027-03-02-23-58-01_policy_gradient.py, with a .txt for each attempt
     brightspace  123-456 - Ana Diaz - Mar 2, 2027 1158 PM/…, or that before the name of a file
     gradescope   submission_123/… beside submission_metadata.yml
-    submitty     submissions/username/2/… beside user_assignment_settings.json, which says that version 2 counts
-    codegrade    Ana Diaz - 2027-03-02 23:58:01/…
     canvas       diazana_LATE_1001_555_policy_gradient-1.py, all in one folder or zip
     github       assignment-username/…, each a repository
 
@@ -14,7 +12,7 @@ Each platform has a function that makes hand-ins of the entries that bear its na
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import re
 import unicodedata
@@ -26,11 +24,11 @@ from typing import Any, TypeVar
 
 from autograder.gradebook.roster import Roster, is_word
 from autograder.platforms.hand_in import Assigned, HandIn, Owner, hand_in_of, is_folder, of_loose_files
-from autograder.submissions.finding import MAX_METADATA, MAX_SETTINGS, METADATA, SETTINGS, SUBMISSIONS, VERSIONED
+from autograder.submissions.finding import MAX_METADATA, METADATA
 from autograder.submissions.names import PART, likeness, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import entries_of, is_file_at, is_folder_at, is_there, open_regular
+from autograder.vocabulary.files import is_folder_at, is_there, open_regular
 from autograder.vocabulary.text import visible
 from autograder.vocabulary.times import moment_in_words, moment_or_none
 
@@ -79,7 +77,7 @@ def moodle(entries: Entries, assigned: Assigned) -> list[HandIn]:
         name = names.pop()
         owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
         group.sort(key=lambda file: (file[0]["kind"] != "file", file[0]["kind"]))
-        if folders := [path for _, path in group if _is_folder(path)]:
+        if folders := [path for _, path in group if is_folder_at(path) and not path.is_symlink()]:
             made.append(hand_in_of(folders[0], owner))
         else:
             made.append(of_loose_files(owner, [(match["rest"] or "", path) for match, path in group], assigned))
@@ -200,14 +198,14 @@ def read_metadata(path: Path) -> dict[str, Described]:
             data = stream.read(MAX_METADATA + 1)
         if len(data) > MAX_METADATA:
             raise UsageError(f"{path} is larger than {MAX_METADATA // 2**20} MiB: is it Gradescope's?")
-        whole = f"{data.decode()}\n".replace("\r\n", "\n")
-        text = "".join(DESCRIPTION.findall(whole))
+        text = f"{data.decode()}\n".replace("\r\n", "\n")
         # The base loader makes texts, lists and dictionaries, whatever a tag asks for, and expands no alias.
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        try:
-            document = yaml.load(text, Loader=loader) if text.strip() else {}
-        except yaml.composer.ComposerError:  # what an alias stands for may be in the lines that were left out
-            document = yaml.load(whole, Loader=loader)
+        document = None
+        with contextlib.suppress(yaml.YAMLError):
+            document = yaml.load("".join(DESCRIPTION.findall(text)), Loader=loader)
+        if not (isinstance(document, dict) and all(document.values())):  # other spacing, or an alias
+            document = yaml.load(text, Loader=loader)
         if not isinstance(document, dict):
             raise ValueError("it is no mapping")
     except OSError as error:
@@ -230,34 +228,6 @@ def read_metadata(path: Path) -> dict[str, Described]:
                 [(cell(who, ":name"), cell(who, ":sid"), cell(who, ":email")) for who in people[:MAX_SUBMITTERS]],
             )
     return described
-
-
-# CodeGrade
-#
-# `cgfs` shows a course to staff as <course>/<assignment>/<name> - <yyyy-mm-dd hh:mm:ss>/…, in UTC; with *Latest
-# submissions only*, one for each student. A group is `Group "<name>" - …`. Its folder holds `.cg-group-members`, but
-# what students hand in under that name takes its place, so nothing is read there: a roster says who is in a group.
-# (github.com/CodeGra-de/CodeGra.fs: docs/usage.rst, and `load_submissions` and `load_submission_files` in
-# codegra_fs/cgfs.py.) Older versions write the time as 2017-11-14T13:41:26.324712. CodeGrade takes no file of grades.
-
-CODEGRADE_NAME = re.compile(  # copies to other file systems have lost the colons
-    r"(?P<name>.+) - (?P<day>\d{4}-\d\d-\d\d)[T ](?P<h>\d\d)[:._-]?(?P<m>\d\d)[:._-]?(?P<s>\d\d)(?:[.,]\d+)?"
-    r"(?:Z|(?P<east>[+-]\d\d)[:._-]?(?P<past>\d\d))?",
-    re.ASCII | re.DOTALL,
-)
-CODEGRADE_GROUP = re.compile(r'Group ["_](.*)["_]', re.DOTALL)
-
-
-def codegrade(entries: Entries, assigned: Assigned) -> list[HandIn]:
-    """Make one hand-in of each folder."""
-    made = []
-    for [(match, path)] in grouped(entries, CODEGRADE_NAME, lambda match: match.string).values():
-        zone = f"{match['east']}:{match['past']}" if match["east"] else "+00:00"
-        submitted = moment_or_none(f"{match['day']} {match['h']}:{match['m']}:{match['s']}{zone}")
-        group = CODEGRADE_GROUP.fullmatch(match["name"])
-        owner = Owner(match["name"], others=(group[1],) if group else ())
-        made.append(hand_in_of(path, owner, submitted=submitted, by_name=True))
-    return made
 
 
 # Canvas (canvas-lms: lib/content_zipper.rb)
@@ -370,128 +340,6 @@ def _known(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | 
     return [way for way in known if way.id not in clear] or known
 
 
-# Submitty
-#
-# *Download Zip > all* gives submissions/<user>/<version>/… with submissions/<user>/user_assignment_settings.json, and
-# where students hand in by git, checkout/<user>/<version>/…, which is what was pulled; *active* gives the chosen
-# version alone, submissions/<user>/… and checkout/<user>/…; a grader's own sections lie in <user>/… at the top.
-# results/ may lie beside them. The settings hold `active_version`, 0 for a submission that was cancelled, and a
-# `history` of versions and times; a team has a folder of its own name.
-# (github.com/Submitty/Submitty: `downloadAssignedZips` in site/app/controllers/MiscController.php;
-# submitty.org/instructor/autograding/directory_structure.)
-#
-# On the server a course's folder holds submissions/<gradeable>/<user>/<version>/… and, of hand-ins by git,
-# checkout/<gradeable>/<user>/<version>/…; then the version in `submissions` holds .submit.VCS_CHECKOUT and no work, and
-# a file failed_to_….txt stands in the checkout where the repository could not be cloned (`checkout_vcs_repo` in
-# submitty_autograding_shipper.py). One gradeable's folder is given, of either kind: the other is found beside it. So is
-# a copy of both with that gradeable alone. Submitty takes no file of grades for what students hand in to.
-
-CHECKOUT = "checkout"
-BY_GIT = ".submit.VCS_CHECKOUT"
-NOT_CLONED = re.compile(r"failed_to_(?:clone_repository|determine_version_on_\w+|construct_valid_repository_url)\.txt")
-MAX_VERSION = 100_000
-
-
-def submitty(entries: Entries, assigned: Assigned) -> list[HandIn]:
-    """Make a hand-in of each student's version that counts in Submitty."""
-    if not _is_whole(entries):
-        return [
-            _version(_on_server(entry, CHECKOUT, SUBMISSIONS), _on_server(entry, SUBMISSIONS, CHECKOUT))
-            for entry in entries
-        ]
-    top = {entry.name: Path(entry.path) for entry in entries}
-    submissions, checkouts = top[SUBMISSIONS], top.get(CHECKOUT)
-    gradeables = [
-        folder
-        for folder in _folders_in(submissions)
-        if not is_there(folder / SETTINGS) and any(is_file_at(student / SETTINGS) for student in _folders_in(folder))
-    ]
-    if len(gradeables) > 1:
-        why = "is one of several gradeables of Submitty's: give the folder of one."
-        return [
-            hand_in_of(path, Owner(path.name), refused=f"{visible(shown_name(path.name), 100)} {why}")
-            for path in gradeables
-        ]
-    if gradeables:
-        submissions, checkouts = gradeables[0], checkouts and checkouts / gradeables[0].name
-    return [_version(folder, checkouts and checkouts / folder.name) for folder in _folders_in(submissions)]
-
-
-def _is_whole(entries: Entries) -> bool:
-    """Tell whether it is a download with its folder `submissions`, and not the students' folders themselves."""
-    folders = {entry.name: entry for entry in entries if is_folder(entry)}
-    if SUBMISSIONS not in folders or not set(folders) <= VERSIONED:
-        return False
-    students = _folders_in(Path(folders[SUBMISSIONS].path))
-    described = [student for student in students if is_file_at(student / SETTINGS)]
-    return bool(students) and (len(folders) > 1 or len(described) * 2 > len(students))
-
-
-def _on_server(entry: Entry, here: str, there: str) -> Path:
-    """`…/<there>/<gradeable>/<student>` for a folder `…/<here>/<gradeable>/<student>`; any other folder is itself."""
-    student = Path(entry.path)
-    gradeable = Path(os.path.normpath(student.absolute())).parent
-    if gradeable.parent.name != here:
-        return student
-    return gradeable.parent.parent / there / gradeable.name / student.name
-
-
-def _version(folder: Path, checkout: Path | None) -> HandIn:
-    """Make a hand-in of the version of one student that counts.
-
-    checkout   where what was pulled of the student's repository may lie; the same folder where there is no such place
-    """
-    owner, shown = Owner(folder.name), shown_name(folder.name)
-    places = [place for place in (checkout, folder) if place and (place == folder or _is_folder(place))]
-    if not is_there(folder / SETTINGS):  # only the version that counts was downloaded
-        return HandIn((owner,), places[0], shown)
-
-    def refused(reason: str) -> HandIn:
-        return hand_in_of(folder, owner, refused=f"{visible(shown, 100)} {reason}.")
-
-    try:
-        with open_regular(folder / SETTINGS) as stream:
-            settings: Any = json.loads(stream.read(MAX_SETTINGS))
-    except (OSError, ValueError, RecursionError):
-        settings = None
-    version = settings.get("active_version") if isinstance(settings, dict) else None
-    if type(version) is not int or not 0 <= version <= MAX_VERSION:
-        return refused(f"is not graded: Submitty's {SETTINGS} does not say which version counts")
-    if version == 0:
-        return refused("has cancelled the submission in Submitty")
-    work = next((place / str(version) for place in places if _is_folder(place / str(version))), None)
-    if work is None:
-        return refused(f"is not graded: version {version}, which counts in Submitty, is not there")
-    try:
-        names = [entry.name for entry in entries_of(work)]
-    except OSError:  # whoever reads the work says so
-        names = []
-    if failed := next(filter(NOT_CLONED.fullmatch, names), ""):
-        return refused(f"is not graded: Submitty could not pull the repository ({failed})")
-    if is_there(work / BY_GIT):
-        return refused("is not graded: it was handed in by git, and what was pulled is not there")
-    submitted, history = None, settings.get("history")
-    for entry in history if isinstance(history, list) else []:
-        if isinstance(entry, dict) and entry.get("version") == version and isinstance(entry.get("time"), str):
-            # `2027-03-01 22:10:11-0500`, behind which the zone may stand by its name as well
-            submitted = moment_or_none(" ".join(entry["time"][:100].split()[:2])) or submitted
-    numbers = [path.name for path in _folders_in(folder) if re.fullmatch(r"\d{1,6}", path.name, re.ASCII)]
-    last = max(map(int, numbers), default=0)
-    notes = (f"version {version} of {last} was graded, which counts in Submitty",) if last > version else ()
-    return HandIn((owner,), work, f"{shown}/{version}", submitted=submitted, notes=notes)
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        return [Path(entry.path) for entry in entries_of(folder) if is_folder(entry)]
-    except OSError:
-        return []
-
-
-def _is_folder(path: Path) -> bool:
-    return is_folder_at(path) and not path.is_symlink()
-
-
 # GitHub
 #
 # Clones are named <assignment>-<username>, as GitHub Classroom did until it closed on 28 August 2026; `gh repo clone`
@@ -561,13 +409,6 @@ def _gradescope_among(entries: Entries) -> list[Entry]:
     return [*folders, *metadata] if folders and metadata else []
 
 
-def _submitty_among(entries: Entries) -> list[Entry]:
-    folders = [entry for entry in entries if is_folder(entry)]
-    if _is_whole(entries):
-        return folders
-    return [entry for entry in folders if is_file_at(_on_server(entry, CHECKOUT, SUBMISSIONS) / SETTINGS)]
-
-
 def _canvas_among(entries: Entries) -> list[Entry]:
     files = [entry for entry in entries if not is_folder(entry) and readings(entry.name)]
     return files if any(suffix_of(entry.name) in CAPS for entry in files) else []  # none where nothing can be graded
@@ -592,7 +433,5 @@ BY_NAMES = (
     _named("blackboard", BLACKBOARD_NAME, blackboard, lambda entry, match: not is_folder(entry)),
     _named("brightspace", BRIGHTSPACE_NAME, brightspace, lambda entry, match: is_folder(entry) != bool(match["rest"])),
     Layout("gradescope", _gradescope_among, gradescope),
-    Layout("submitty", _submitty_among, submitty),
-    _named("codegrade", CODEGRADE_NAME, codegrade, lambda entry, match: is_folder(entry)),
     Layout("canvas", _canvas_among, canvas, readings),
 )

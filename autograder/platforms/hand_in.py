@@ -59,7 +59,6 @@ class HandIn:
     fault       why it cannot be read, as the end of a sentence
     refused     why it is not clear whose it is, as a sentence
     notes       what else the student should know of it
-    by_name     only a display name, which two may share, says whose it is: then no other takes its place
     """
 
     owners: tuple[Owner, ...]
@@ -73,7 +72,6 @@ class HandIn:
     fault: str = ""
     refused: str = ""
     notes: tuple[str, ...] = ()
-    by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,12 +177,10 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
         both = f"{visible(accounts[0], 100)} and {visible(accounts[1], 100)}"
         return f"{both} would both be {visible(student, 100)}: say in the roster who is who."
     unique = list({str(claim.hand_in.path.absolute()): claim.hand_in for claim in claims}.values())
-    by_name = any(hand_in.by_name for hand_in in unique)
-    by_time = not by_name and _all_differ([hand_in.submitted for hand_in in unique])
+    by_time = _all_differ([hand_in.submitted for hand_in in unique])
     if len(unique) > 1 and not (by_time or _all_differ([hand_in.order for hand_in in unique])):
         both = f"{quoted(str(unique[0].path))} and {quoted(str(unique[1].path))}"
-        namesakes = ", or two of that name did" if by_name else ""
-        return f"{visible(student, 300)} handed in twice{namesakes}: {both}. Keep one of them."
+        return f"{visible(student, 300)} handed in twice: {both}. Keep one of them."
 
     def rank(hand_in: HandIn) -> tuple[bool, float]:  # a moment without a zone is taken as of this machine's
         return not hand_in.late, hand_in.submitted.timestamp() if by_time and hand_in.submitted else hand_in.order

@@ -25,7 +25,6 @@ from autograder.platforms.downloads import BY_NAMES, Entries, clones_among, gith
 from autograder.platforms.hand_in import Assigned, Gathered, HandIn, Owner, gather, is_folder
 from autograder.submissions.finding import (
     METADATA,
-    SETTINGS,
     Place,
     Unpacked,
     candidate_of,
@@ -176,10 +175,8 @@ def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
     graded = [parts for parts in kept if Path(parts[-1]).suffix.lower() in CAPS]
     loose = [parts[0] for parts in graded if len(parts) == 1]
     tops = {parts[0] for parts in graded or kept}
-    return (
-        METADATA in [parts[0] for parts in kept]
-        or any(parts[-1] == SETTINGS and len(parts) in (2, 3) for parts in kept)
-        or any(sum(map(_is_of_platform, names)) * 2 > len(names) for names in (loose, tops) if names)
+    return METADATA in [parts[0] for parts in kept] or any(
+        sum(map(_is_of_platform, names)) * 2 > len(names) for names in (loose, tops) if names
     )
 
 

@@ -244,12 +244,8 @@ def _has_results(folder: Path) -> bool:
 
 METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
 MAX_METADATA = 32 * 2**20
-SETTINGS = "user_assignment_settings.json"  # Submitty's own, in each student's folder
-MAX_SETTINGS = 2**20
-SUBMISSIONS = "submissions"  # Submitty's too, and its neighbours
-VERSIONED = frozenset({SUBMISSIONS, "checkout", "results", "results_public"})  # with a folder for each student
 # What is no work, and says whose and when it was, or what its student asks.
-DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS, "regrade.txt": 16 * 1024}
+DESCRIBING = {"timestamp.txt": 100, "regrade.txt": 16 * 1024}
 MAX_CLASS_ENTRIES = 500_000
 MAX_CLASS_DIRECTORY = 2**27  # bytes
 MAX_TOTAL = 4 * 2**30
@@ -345,10 +341,9 @@ def _reason(error: OSError | MemoryError) -> str:
 
 
 def depth_of_students(paths: Sequence[Sequence[str]]) -> int:
-    """Tell how deep students' entries stand: 1 where all lies in one folder, or in Submitty's; else 0."""
+    """Tell how deep students' entries stand: 1 where all lies in one folder, else 0."""
     tops = {parts[0] for parts in paths if parts and LEFT_BEHIND.isdisjoint(parts)}
-    in_one = len(tops) == 1 or (SUBMISSIONS in tops and tops <= VERSIONED)
-    return 1 if in_one and all(len(parts) > 1 for parts in paths if parts and parts[0] in tops) else 0
+    return 1 if len(tops) == 1 and all(len(parts) > 1 for parts in paths if parts and parts[0] in tops) else 0
 
 
 def _cap(parts: Sequence[str], top: int) -> int:

@@ -22,6 +22,7 @@ TICK = 0.1  # seconds between two looks at the clocks
 MOST_WAITED = 3  # a busy machine may take so many times as long by the clock on the wall
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,12}))?)?\s*([^\s]{1,65})?", re.ASCII)
+_WEEKDAY = re.compile(r"^(?:MON|TUE|TUES|WED|WEDNES|THU|THURS|FRI|SAT|SATUR|SUN)(?:DAY)? ")
 _DAYS, _CLOCKS = ("%b %d", "%d %b", "%B %d", "%d %B"), ("%I:%M %p", "%H:%M")
 
 
@@ -71,10 +72,9 @@ def moment_in_words(text: str) -> datetime | None:
     """
     if len(text) > MOST_READ:
         return None
-    plain = unicodedata.normalize("NFKC", text).replace(",", " ")
-    plain = re.sub(r"\bSept\b", "Sep", re.sub(r"^\s*[A-Z][a-z]+day\b", "", plain))
-    plain = re.sub(r"(\d):?(\d\d)(\s+[AP]M)?\s*$", r"\1:\2\3", plain.upper())
-    plain = " ".join(plain.split())
+    plain = " ".join(unicodedata.normalize("NFKC", text).replace(",", " ").upper().split())
+    plain = re.sub(r"\bSEPT\b", "SEP", _WEEKDAY.sub("", plain))
+    plain = re.sub(r"(\d):?(\d\d)( [AP]M)?$", r"\1:\2\3", plain)
     for day, clock in itertools.product(_DAYS, _CLOCKS):
         with contextlib.suppress(ValueError):
             return within_bounds(datetime.strptime(plain, f"{day} %Y {clock}"))

@@ -94,27 +94,11 @@ NAMES = (
     *("submission_17", "policy_gradient.py", "ada", "timestamp.txt", "submission_metadata.yml"),
     *("HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py", "HW5_ada_attempt_2027-03-01-22-10-11.txt"),
     *("17-23 - Ada Lovelace - Mar 2, 2027 1128 PM", "17-23 - Ada - Mar 2, 2027 1128 PM - policy_gradient.py"),
-    *("ada - 2027-03-01 22:10:11", 'Group "a" - 2027-03-01 22:10:11', "anon_x3f_23_policy_gradient.py"),
-    *("submissions", "checkout", "hw1", "1", "policy-gradient-ada", "classroom50-ada", "Policy_Gradient (1).ipynb"),
+    *("anon_x3f_23_policy_gradient.py", "policy-gradient-ada", "classroom50-ada", "Policy_Gradient (1).ipynb"),
 )
-SUBMITTY = {"active_version": 1, "history": [{"version": 1, "time": "2027-03-01 22:10:11-0500", "who": "ada"}]}
-SETTINGS = json.dumps(SUBMITTY)
 IPYNB = json.dumps(NOTEBOOK)
 # Folders as platforms keep them: where a file lies, and what it holds.
 TREES: tuple[Mapping[str, str], ...] = (
-    {
-        "submissions/hw1/ada/user_assignment_settings.json": SETTINGS,
-        "submissions/hw1/ada/1/policy_gradient.py": "x = 1",
-        "submissions/hw1/ada/1/.submit.VCS_CHECKOUT": "{}",
-        "checkout/hw1/ada/1/work/policy_gradient.py": "x = 2",
-        "checkout/hw1/bela/1/failed_to_clone_repository.txt": "no",
-        "submissions/hw2/ada/user_assignment_settings.json": SETTINGS,
-    },
-    {
-        "ada - 2027-03-01 22:10:11/policy_gradient.py": "x = 1",
-        'Group "a" - 2027-03-01 22:10:11/.cg-group-members': "ada\nbela\n",
-        'Group "a" - 2027-03-01 22:10:11/policy_gradient.ipynb': IPYNB,
-    },
     {
         "HW5_ada_attempt_2027-03-01-22-10-11.txt": "Name: Ada Lovelace (ada)\nAssignment: HW5\n",
         "HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py": "x = 1",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import shutil
 import tempfile
@@ -31,8 +30,6 @@ from autograder.submissions.reading import read
 from autograder.submissions.submission import MIB, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import entries_of
-
-SETTINGS = "user_assignment_settings.json"
 
 
 def content(name: str) -> str:
@@ -122,21 +119,6 @@ def scope(metadata: str, count: int = 2) -> dict[str, str]:
     return {**texts(*SUBMISSIONS[:count]), "submission_metadata.yml": metadata}
 
 
-def settings(active: Any, *times: str) -> str:
-    history = [{"version": at, "time": when, "who": "x", "type": "upload"} for at, when in enumerate(times, 1)]
-    return json.dumps({"active_version": active, "history": history})
-
-
-SUBMITTY = {
-    **texts(f"submissions/ada/1/{PY}", f"submissions/ada/2/{PY}", f"submissions/ben/1/part1/{PY}"),
-    f"submissions/ada/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500", "2027-03-04 01:00:00-0500"),
-    f"submissions/ben/{SETTINGS}": settings(1, "2027-03-03 09:00:00-0500 America/New_York"),
-}
-COUNT = {"ada": f"submissions/ada/1/{PY}", "ben": f"submissions/ben/1/part1/{PY}"}
-FIRST_OF_TWO = "version 1 of 2 was graded, which counts in Submitty"
-RESULTS = {"results/ada/1/grade.txt": "9", "results/ben/1/results.json": "{}"}
-
-
 def attempt(username: str, when: str, name: str = "") -> str:
     return f"HW5_GRPO_{username}_attempt_2027-03-02-{when}" + (f"_{name}" if name else ".txt")
 
@@ -164,7 +146,6 @@ RED, BLUE = f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py"
 GROUPS = [f"{name}_assignsubmission_file/{PY}" for name in ("Gruppe A_77", "Default group")]
 EITHER, ORDER = "eve_666_7_8_work.py", "ana_12_34_56_x.py"
 LATEST = [f"diazana_1001_555_{PY}", f"diazana_1001_580_{MODULE}-1.py", f"diazana_LATE_1001_999_{MODULE}-2.py"]
-AT = "2027-03-02 23:58:01"
 NIGHT = datetime(2027, 3, 2, 22, 0, tzinfo=UTC)
 
 DOWNLOADS = {
@@ -319,54 +300,6 @@ DOWNLOADS = {
         {"ada": f"hw5-ada/{PY}", "ben": f"hw5-ben/{PY}", "hw5-cleo": "hw5-cleo.py"},
     ),
     "one clone": Download([f"s-1/{PY}", *clones("s-2")], {"s-1": f"s-1/{PY}", "s-2": f"s-2/{PY}"}),
-    # Submitty
-    "submitty": Download(SUBMITTY | RESULTS, COUNT, notes={"ada": [FIRST_OF_TWO]}),
-    "submitty and a deadline": Download(
-        SUBMITTY,
-        COUNT,
-        deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC),
-        notes={"ada": [FIRST_OF_TWO], "ben": ["handed in late, at 2027-03-03 14:00 UTC"]},
-    ),
-    "submitty by git": Download(
-        {
-            "submissions/ada/2/.submit.VCS_CHECKOUT": "",
-            f"submissions/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500"),
-            **texts(f"checkout/ada/1/{PY}", f"checkout/ada/2/{PY}", f"submissions/ben/1/{PY}"),
-            f"submissions/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
-        },
-        {"ada": f"checkout/ada/2/{PY}", "ben": f"submissions/ben/1/{PY}"},
-    ),
-    "one student's own settings": Download(
-        texts(f"ada/{PY}", f"ben/{PY}", f"eve/{PY}", f"eve/9/{PY}", **{f"eve/{SETTINGS}": settings(9)}),
-        {name: f"{name}/{PY}" for name in ("ada", "ben", "eve")},
-    ),
-    # CodeGrade
-    "codegrade": Download(
-        [f"Ana Diaz - {AT}/{PY}", f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}"],
-        {"Ana Diaz": f"Ana Diaz - {AT}/{PY}", "Jean - Luc P.": f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}"},
-    ),
-    "codegrade group": Download(
-        {**texts(f'Group "red" - {AT}/{PY}', f"Cleo - {AT}/{PY}"), f'Group "red" - {AT}/.cg-group-members': "Eve\n"},
-        {'Group "red"': f'Group "red" - {AT}/{PY}', "Cleo": f"Cleo - {AT}/{PY}"},
-    ),
-    "codegrade group and a roster": Download(
-        (names := [f'Group "red" - {AT}/{PY}', f"Cleo - {AT}/{PY}"]),
-        {"Ana": names[0], "Ben": names[0], "Cleo": names[1]},
-        "Ana - red, Ben - red, Cleo",
-    ),
-    "codegrade without moments": Download(
-        (names := [f"Ana - 2027-13-45 99:99:99/{PY}", f"Ben - 9999-01-01 00:00:00/{PY}"]),
-        {"Ana": names[0], "Ben": names[1]},
-    ),
-    "one name as of codegrade": Download(
-        (names := [f"ada/{PY}", f"ben/{PY}", f"Ana - {AT}/{PY}"]), {name.partition("/")[0]: name for name in names}
-    ),
-    "codegrade zones": Download(
-        (names := [f"Ana - 2027-03-02T23:58:01+02:00/{PY}", f"Ben - 2027-03-02T23:58:01Z/{PY}"]),
-        {"Ana": names[0], "Ben": names[1]},
-        deadline=NIGHT,
-        notes={"Ana": [], "Ben": ["handed in late, at 2027-03-02 23:58 UTC"]},
-    ),
     # Plain folders and files, whatever a student put into them; nbgrader's
     "a deep folder": Download([f"ada/work/{PY}"], {"ada": f"ada/work/{PY}"}),
     "plain and a roster": Download([f"u1/{PY}", "u2.py"], {"Ada": f"u1/{PY}", "Ольга": "u2.py"}, "Ada u1, Ольга u2"),
@@ -467,16 +400,6 @@ def test_brightspace_month_of_no_english_name_is_no_moment(tmp_path: Path, when:
     assert [(each.student, each.submitted) for each in found.candidates] == [("Ana_71", None)]
 
 
-@pytest.mark.parametrize("when", ["2027-03-01 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-09 23_58_01"])
-def test_two_codegrade_folders_of_one_name_are_refused(tmp_path: Path, when: str) -> None:
-    put(tmp_path, [f"{name} - {when}/{PY}" for name in ("Ana", 'Group "red"', "Cleo")])
-    put(tmp_path, [f"{name} - 2027-03-05 10:00:00/{PY}" for name in ("Ana", 'Group "red"')])
-    found, read_ = gather(tmp_path, deadline=datetime(2027, 3, 6, tzinfo=UTC))
-    assert set(read_) == {"Cleo"}
-    assert all("handed in twice, or two of that name did: " in sentence for sentence in found.refused)
-    assert set(gather(tmp_path, roster=people("Ana - red, Ben - red, Cleo"))[1]) == {"Cleo"}
-
-
 def test_timestamp_link_or_pipe_is_not_opened(tmp_path: Path) -> None:
     put(tmp_path / "class", [f"ada/ps5/{PY}", f"ben/ps5/{PY}"])
     put(tmp_path, {"secret": "2027-03-02 15:58:23"})
@@ -510,8 +433,15 @@ def test_metadata_makes_no_object_and_expands_no_alias(tmp_path: Path, explodes:
     assert not (tmp_path / "made").exists()
 
 
-def test_alias_of_a_line_left_out_is_followed(tmp_path: Path) -> None:
-    text = "submission_1:\n  :results: &1 Ana\n  :submitters:\n  - :name: *1\n    :sid: '7'\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "submission_1:\n  :results: &1 Ana\n  :submitters:\n  - :name: *1\n    :sid: '7'\n",  # an alias of another line
+        "submission_1:\n    :submitters:\n      - :name: Ana\n        :sid: '7'\n",
+        "'submission_1':\n  \":submitters\":\n  - ':name': Ana\n    ':sid': '7'\n",
+    ],
+)
+def test_metadata_is_read_as_any_yaml(tmp_path: Path, text: str) -> None:
     [described] = read_metadata(put(tmp_path, {"m.yml": text}) / "m.yml").values()
     assert described.submitters == [("Ana", "7", "")]
 
@@ -602,96 +532,11 @@ def test_canvas_name_moves_no_work_to_another_id(
     assert all(f"can be read as the id {refused} of Canvas" in sentence for sentence in found.refused)
 
 
-# Submitty: its server, and settings that staff cannot use
-
-COURSE = {
-    "submissions/hw1/ada/2/.submit.VCS_CHECKOUT": "",
-    f"submissions/hw1/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500", "2027-03-02 22:10:11-0500"),
-    f"checkout/hw1/ada/1/{PY}": "x = 'old'\n",
-    f"checkout/hw1/ada/2/{PY}": "x = 'pulled'\n",
-    "submissions/hw1/ben/1/.submit.VCS_CHECKOUT": "",
-    f"submissions/hw1/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
-    f"checkout/hw1/ben/1/work/{PY}": "x = 'in a folder'\n",
-    "results/hw1/ada/1/grade.txt": "9",
-}
-PULLED = {"ada": "x = 'pulled'\n", "ben": "x = 'in a folder'\n"}
-
-
 def sources(place: Path, **asked: Any) -> dict[str, str]:
     return {student: submission.source for student, submission in gather(place, **asked)[1].items()}
 
 
-@pytest.mark.parametrize("given", ["submissions/hw1", "checkout/hw1", ""])
-def test_submitty_server_folder_is_read_with_its_neighbour(tmp_path: Path, given: str) -> None:
-    place = put(tmp_path / "f26", COURSE) / given
-    assert sources(place) == PULLED
-    ada = gather(place, deadline=datetime(2027, 3, 2, 12, 0, tzinfo=UTC))[1]["ada"]
-    assert ada.notes[0].startswith("handed in late")
-
-
-def test_of_several_gradeables_none_is_taken_for_a_student(tmp_path: Path) -> None:
-    other = {name.replace("hw1", "hw2"): text for name, text in COURSE.items()}
-    with pytest.raises(UsageError, match=r"hw1 is one of several gradeables of Submitty's: give the folder of one\."):
-        gather(put(tmp_path, COURSE | other))
-    assert sources(tmp_path / "checkout" / "hw2") == PULLED
-
-
-@pytest.mark.parametrize(
-    ("gone", "there", "refused"),
-    [
-        (
-            "checkout/hw1/ada/2",
-            "checkout/hw1/ada/2/failed_to_clone_repository.txt",
-            "ada is not graded: Submitty could not pull the repository (failed_to_clone_repository.txt).",
-        ),
-        (
-            "checkout/hw1/ben",
-            "results/x",
-            "ben is not graded: it was handed in by git, and what was pulled is not there.",
-        ),
-    ],
-)
-def test_what_submitty_did_not_pull_is_nobodys_zero(tmp_path: Path, gone: str, there: str, refused: str) -> None:
-    files = {name: text for name, text in COURSE.items() if not name.startswith(gone)} | {there: "error"}
-    found, read_ = gather(put(tmp_path, files) / "submissions" / "hw1")
-    assert set(read_) == {"ada", "ben"} - {refused[:3]}
-    assert found.refused == (refused,)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (settings(0, "2027-03-03 09:00:00-0500"), "has cancelled the submission in Submitty."),
-        (settings(7), "is not graded: version 7, which counts in Submitty, is not there."),
-        *(
-            (text, f"is not graded: Submitty's {SETTINGS} does not say which version counts.")
-            for text in (
-                *("", "[]", "{", "[" * 100_000),
-                *(f'{{"active_version": {it}}}' for it in ('"1"', "true", "-1", "1e3", "null", "9" * 5_000, "[1]")),
-            )
-        ),
-    ],
-)
-def test_submitty_settings_without_a_version_cost_that_student_alone(tmp_path: Path, text: str, says: str) -> None:
-    found, read_ = gather(put(tmp_path, SUBMITTY | {f"submissions/ben/{SETTINGS}": text}))
-    assert set(read_) == {"ada"}
-    assert found.refused == (f"ben {says}",)
-
-
-def test_submitty_links_lead_nowhere(tmp_path: Path) -> None:
-    put(tmp_path / "elsewhere", {PY: "x = 'stolen'\n", f"2/{PY}": "x = 'stolen'\n", SETTINGS: settings(1)})
-    put(tmp_path / "class", SUBMITTY)
-    ada, ben = (tmp_path / "class" / "submissions" / name for name in ("ada", "ben"))
-    (ada / SETTINGS).unlink()
-    (ada / SETTINGS).symlink_to(tmp_path / "elsewhere" / SETTINGS)
-    (ben / "3").symlink_to(tmp_path / "elsewhere")
-    (ben / SETTINGS).write_text(settings(3), encoding="utf-8")
-    put(tmp_path / "class" / "submissions" / "cleo", {f"1/{PY}": "x = 1\n", SETTINGS: settings(1)})
-    found, read_ = gather(tmp_path / "class")
-    assert (set(read_), len(found.refused)) == ({"cleo"}, 2)
-    place = put(tmp_path / "f26", {name: text for name, text in COURSE.items() if "checkout/hw1/ada" not in name})
-    (place / "checkout" / "hw1" / "ada").symlink_to(tmp_path / "elsewhere")
-    assert set(sources(place / "submissions" / "hw1")) == {"ben"}
+# GitHub
 
 
 def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
@@ -718,14 +563,6 @@ CLASSES: dict[str, tuple[Mapping[str, str | bytes], set[str]]] = {
         {"assignment_9_export/submission_metadata.yml": METADATA, f"assignment_9_export/submission_1/{PY}": ""},
         {"Ana Diaz_U1"},
     ),
-    **{
-        f"submitty {top}{len(more)}": (
-            {f"{top}{name}": text for name, text in (SUBMITTY | more).items()},
-            {"ada", "ben"},
-        )
-        for top in ("", "hw01/")
-        for more in ({}, RESULTS)
-    },
 }
 
 
@@ -863,8 +700,6 @@ NAMES = {
     "canvas": [f"ana_1_5_{PY}", f"ben_LATE_2_6_{PY}"],
     "moodle": [f"Ana_1_assignsubmission_file/{PY}", f"Ben_2_assignsubmission_file/{PY}"],
     "gradescope": ["submission_metadata.yml", f"submission_1/{PY}"],
-    "submitty": list(SUBMITTY),
-    "codegrade": [f"Ana - 2027-03-02 23:58:01/{PY}", f"Ben - 2027-03-02 23:58:01/{PY}"],
     "": [f"ada/{PY}", f"ben/{PY}", f"submissions/{PY}"],
 }
 
@@ -892,7 +727,7 @@ def as_an_ordinary_user() -> Iterator[None]:
 
 @pytest.mark.parametrize("loose", [(), (PY,), (IPYNB, "bela.py")], ids=["folders alone", "a module", "others"])
 def test_closed_folder_is_one_unreadable_hand_in(loose: Sequence[str]) -> None:
-    """Also one with the names of Submitty's folders; each layout looks into every folder for what it knows."""
+    """Also where each layout looks into every folder for what it knows."""
     with tempfile.TemporaryDirectory() as place:
         top = Path(place)
         top.chmod(0o755)
