@@ -39,10 +39,9 @@ from autograder.cli.options import (
     LayoutOption,
     QuietOption,
     RosterOption,
-    VariantByOption,
     course,
 )
-from autograder.cli.release import chosen_fixtures, chosen_variants
+from autograder.cli.release import chosen_fixtures
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, warn
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
@@ -93,7 +92,6 @@ def grade(
     ] = "best",
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
     fixtures: FixturesOption = None,
-    variant_by: VariantByOption = None,
     roster: RosterOption = None,
     deadline: DeadlineOption = None,
     class_zip: ClassZipOption = False,
@@ -116,7 +114,6 @@ def grade(
     chosen = assignment_of_submissions(course(), paths, assignment)
     refuse_another(out, chosen.name)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
-    variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
     asked = (paths, chosen.module, people, deadline)
     of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout or "", functions=chosen.functions)
@@ -149,7 +146,6 @@ def grade(
             fresh=fresh,
             isolation=isolation,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
-            fixtures_of=variants.fixtures_of if variants else None,
             agree=agree,
         )
     described = _described(out, run, class_) if as_json else {}  # before rules write into the reports

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -41,9 +41,6 @@ ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what
 
 
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
-VariantByOption = Annotated[
-    Literal["student"] | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
-]
 
 
 # Where submissions lie, and which of them count

@@ -10,21 +10,9 @@ from typing import Annotated
 import typer
 
 from autograder.authoring.exam.selfcheck import contract_slips
-from autograder.authoring.fixtures.diff import difference_text, item_json, item_text, read_set, sample_differences
-from autograder.authoring.fixtures.stored_set import (
-    OWN,
-    Term,
-    Variants,
-    objection,
-    read_secret,
-    read_term,
-    read_variants,
-    refuse_inside,
-    refuse_target,
-    secret_warning,
-    what_goes,
-)
-from autograder.authoring.fixtures.terms import MAX_VARIANTS
+from autograder.authoring.fixtures.diff import difference_text, item_json, item_text
+from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
+from autograder.authoring.fixtures.terms import Term, read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.verify import Movement, regenerate_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import (
@@ -32,7 +20,6 @@ from autograder.authoring.handout.release import (
     handout_files,
     not_independent,
     refuse_release,
-    student_zips,
     write_source_notebook,
     zip_bytes,
 )
@@ -41,18 +28,14 @@ from autograder.checking.handout import write_handout
 from autograder.checking.terminal import width
 from autograder.cli.options import (
     CACHE,
-    CORES,
     AssignmentOption,
     FixturesOption,
     FreshOption,
-    JobsOption,
     JsonOption,
     ReplaceFileOption,
-    VariantByOption,
     course,
 )
 from autograder.cli.terminal import print_json, status
-from autograder.gradebook.roster import read_roster
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -70,11 +53,6 @@ def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
     return read_fixtures(assignment, folder=folder)
 
 
-def chosen_variants(assignment: Assignment, folder: Path | None) -> Variants:
-    """Read all variants in that folder."""
-    return read_variants(assignment, folder or assignment.folder)
-
-
 # release
 
 
@@ -83,13 +61,6 @@ def release(
         Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
     ] = None,
     fixtures: FixturesOption = None,
-    variant_by: VariantByOption = None,
-    roster: Annotated[
-        Path | None, typer.Option("--roster", readable=False, help="A CSV with a column `student`, for --variant-by.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", readable=False, help="Where each student's zip goes, for --variant-by.")
-    ] = None,
     draft: Annotated[
         bool, typer.Option("--draft", help="For staff, while an oracle is the solution itself; never for students.")
     ] = False,
@@ -97,18 +68,6 @@ def release(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
-    if variant_by:
-        chosen = assignment_of_fixtures(course(), [fixtures] if fixtures else [], assignment)
-        refuse_release(chosen)
-        variants = chosen_variants(chosen, fixtures)
-        if roster is None or out is None:
-            raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
-        students = [person.student for person in read_roster(roster).people]
-        with writing(out):
-            zips = student_zips(variants, students)
-            write_own(out, zips, replace=replace)
-        print(f"{out}: {len(zips)} zips, each with the public cases of one of {variants.count} variants.")
-        return
     if fixtures:
         several = [assignment_of_fixtures(course(), [fixtures], assignment)]
     else:
@@ -210,9 +169,6 @@ def fixtures_regenerate(
     out: Annotated[
         Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the course.")
     ] = None,
-    variants: Annotated[
-        int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
-    ] = 0,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
     ] = False,
@@ -220,8 +176,8 @@ def fixtures_regenerate(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
-    if (term is None) != (secret_file is None) or (variants and term is None):
-        raise UsageError("A term's own fixtures take both --term and --secret-file; so do --variants.")
+    if (term is None) != (secret_file is None):
+        raise UsageError("A term's own fixtures take both --term and --secret-file.")
     drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
@@ -233,16 +189,15 @@ def fixtures_regenerate(
         target = out or chosen.folder
         refuse_inside(chosen, target)
         with writing(target):
-            if not replace:
-                refuse_target(chosen, target, drawn_from, variants)
-            elif objection(chosen, target, drawn_from, variants) and (gone := what_goes(target)):
+            described = drawn_from.described(chosen.name) if drawn_from else None
+            if gone := what_goes(chosen, target, described, replace=replace):
                 print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
-        _regenerate(chosen, target, drawn_from, variants, None if fresh else CACHE)
+        _regenerate(chosen, target, drawn_from, None if fresh else CACHE)
 
 
-def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int, cache: Path | None) -> None:
+def _regenerate(assignment: Assignment, target: Path, term: Term | None, cache: Path | None) -> None:
     with writing(target), status("oracle, solution and every mistake are run on every case"):
-        made = regenerate_into(assignment.folder, target, term, variants, look_for_fixed=True, cache=cache)
+        made = regenerate_into(assignment.folder, target, term, look_for_fixed=True, cache=cache)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if names := not_independent(assignment):
         print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
@@ -258,8 +213,6 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, variant
         print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
         if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
             print(f"Drawn again, since the first draw told too little apart: {again}.")
-        if made.variants:
-            print(f"{made.variants} variants of the public cases lie in {OWN}/.")
 
 
 @fixtures_app.command("verify")
@@ -313,21 +266,9 @@ def _how_far(moved: Movement) -> str:
 def fixtures_diff(
     before: Annotated[Path, typer.Argument(metavar="A", readable=False, help="A folder with a set of fixtures.")],
     after: Annotated[Path, typer.Argument(metavar="B", readable=False, help="A folder with another one.")],
-    submissions: Annotated[
-        Path | None, typer.Option("--submissions", readable=False, help="Graded against both; else the sample class.")
-    ] = None,
-    jobs: JobsOption = CORES,
-    assignment: AssignmentOption = None,
 ) -> None:
-    """Say in words what changed from A to B, and whose score among some submissions would change."""
-    chosen = assignment_of_fixtures(course(), [before, after], assignment)
-    old, new = read_set(chosen, before), read_set(chosen, after)
-    print(difference_text(old, new), end="")
-    sample = submissions or chosen.folder / "submissions"
-    if submissions is not None or sample.is_dir():
-        with status("grading the same submissions against both"):
-            changes = sample_differences(old, new, [sample], jobs=jobs)
-        print(changes, end="")
+    """Name the cases that are new, gone or changed from A to B, and how far an expected value moved."""
+    print(difference_text(before, after), end="")
 
 
 @fixtures_app.command("show")

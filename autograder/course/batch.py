@@ -14,11 +14,9 @@ from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Run, open_results
 from autograder.grading.choice import read_for
 from autograder.grading.details import Details
-from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Isolation, Sandbox, in_sandboxes
 from autograder.submissions.submission import Candidate, Submission
-from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
 
 Progress = Callable[[Candidate, Report], None]
@@ -34,7 +32,6 @@ def grade_all(
     fresh: bool = False,
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
-    fixtures_of: Callable[[str], Fixtures] | None = None,
     agree: Agree = lambda reports: {},
 ) -> Run:
     """Grade every candidate into `out`, `jobs` at a time, or on the Dask cluster of that scheduler.
@@ -42,11 +39,9 @@ def grade_all(
     A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
     Every file is written atomically; with one job or many, here or on a cluster, the bytes are the same but for
     measured times. Of a submission that is done nothing is held but where its report lies.
-    `fixtures_of` may give each student a set of their own, on this machine alone. `agree` gives the final grades, or
-    raises where the new reports may not take the place of those that are there: they then wait for the next run.
+    `agree` gives the final grades, or raises where the new reports may not take the place of those that are there:
+    they then wait for the next run.
     """
-    if scheduler and fixtures_of:
-        raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
     started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
     lock = threading.Lock()
@@ -69,8 +64,7 @@ def grade_all(
         submission, kept = read(candidate, [sandbox.layers])
         if kept is not None:
             return kept
-        theirs = replace(grader, fixtures=fixtures_of(candidate.student)) if fixtures_of else grader
-        return keep(candidate, submission, *theirs.grade_and_show(submission, sandbox))
+        return keep(candidate, submission, *grader.grade_and_show(submission, sandbox))
 
     def to_grade(cluster: Cluster) -> Iterator[tuple[int, Submission]]:
         for index, candidate in enumerate(ordered):
@@ -80,7 +74,7 @@ def grade_all(
             else:
                 yield index, submission
 
-    with open_results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
+    with open_results(out, grader, [candidate.student for candidate in ordered]) as results:
         if scheduler:
             done: dict[int, Kept] = {}
             with Cluster(scheduler, grader, isolation) as cluster:

@@ -41,7 +41,6 @@ from autograder.gradebook.grades_folder import (
 from autograder.gradebook.rules import Rules
 from autograder.grading.assignment import Assignment
 from autograder.grading.details import MOST_EARLIER, Details, Earlier, read_details, write_details
-from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change, ClassPage
 from autograder.pages.listing import NOTHING, listing_of
@@ -150,18 +149,16 @@ def grading_key(given: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def open_results(
-    out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
-) -> Iterator[Results]:
+def open_results(out: Path, grader: Grader, students: Sequence[str]) -> Iterator[Results]:
     """Open the folder of one run, rid of what a killed one left half written; only one run at a time writes into it.
 
-    A folder that is new is its owner's alone. `fixtures_of` may give each student a set of their own.
+    A folder that is new is its owner's alone.
     """
     with contextlib.ExitStack() as lock:
         with writing(out):
             private_folder(out)
             lock.enter_context(alone(out))
-            results = Results(out, grader, fixtures_of or (lambda student: grader.fixtures))
+            results = Results(out, grader)
             upper, seen = out / "REPORTS", dict[str, str]()
             # Two students would share a file where the file system does not tell case apart.
             for student in students if upper.exists() and upper.samefile(out / "reports") else ():
@@ -176,9 +173,9 @@ def open_results(
 class Results:
     """The folder of one run."""
 
-    def __init__(self, out: Path, grader: Grader, fixtures_of: Callable[[str], Fixtures]) -> None:
+    def __init__(self, out: Path, grader: Grader) -> None:
         """Make the folders that are lacking, and take away what a killed run was writing."""
-        self._out, self._grader, self._fixtures_of = out, grader, fixtures_of
+        self._out, self._grader = out, grader
         self._pages = StudentPages(grader.assignment)
         self._engine = grading_key(grader.assignment.given_sources())
         self._began = run_in(out).get("started")
@@ -196,7 +193,7 @@ class Results:
 
         layers   the isolation that a report of this run may have
         """
-        sha256, fixtures = submission.sha256, self._fixtures_of(submission.student).sha256
+        sha256, fixtures = submission.sha256, self._grader.fixtures.sha256
         items = [item.id for item in self._grader.assignment.items]
         same = ("graded", submission.student, submission.identity, sha256, submission.path, fixtures, items)
         for _ in range(2):

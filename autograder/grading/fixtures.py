@@ -390,9 +390,7 @@ def _regenerate_command(manifest: Mapping[str, Any], assignment: Assignment, fol
     term = manifest.get("term")
     if not isinstance(term, dict):
         return "autograder fixtures regenerate"
-    made = term.get("variants")
-    variants = f" --variants {made['count']}" if isinstance(made, dict) and "count" in made else ""
-    options = f"--assignment {assignment.name} --term {term.get('name')} --secret-file FILE --out {folder}{variants}"
+    options = f"--assignment {assignment.name} --term {term.get('name')} --secret-file FILE --out {folder}"
     return f"autograder fixtures regenerate {options}"
 
 

@@ -7,8 +7,6 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -16,13 +14,11 @@ from all_assignments import each_assignment, fixtures_of
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.course.batch import grade_all
 from autograder.grading.assignment import Assignment, find_assignment
-from autograder.grading.fixtures import Case, Expectation, Fixtures, read_fixtures
+from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
 from autograder.sandbox.worker import worker
-from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 
@@ -122,30 +118,6 @@ def test_form_without_values_earns_next_to_nothing(assignment: Assignment, sandb
         best |= earned
         assert {case.verdict for item in report.items for case in item.cases} <= {"passed", "failed", "raised"}
     assert best.total() <= MOST_BY_FORM
-
-
-def test_answer_is_judged_anew_in_another_variant(tmp_path: Path) -> None:
-    assignment = find_assignment(KIT, "bandits")
-    for name in ("ada", "bela"):
-        (tmp_path / "class" / name).mkdir(parents=True)
-        (tmp_path / "class" / name / "bandits.py").write_text(solution_source(assignment))
-    candidates = find([tmp_path / "class"], assignment.module)
-    for copier, jobs in (("ada", 1), ("bela", 1), ("bela", 2)):
-        fixtures = read_fixtures(assignment)
-        other = replace(fixtures, cases=tuple(replace(case, expected=shifted(case)) for case in fixtures.cases))
-        grader = Grader.of(assignment, fixtures, counterexamples=False)
-
-        def set_of(student: str, copier: str = copier, sets: tuple[Fixtures, ...] = (fixtures, other)) -> Fixtures:
-            return sets[student == copier]
-
-        out = tmp_path / f"{copier}-{jobs}"
-        reports = grade_all(grader, candidates, out, jobs=jobs, fixtures_of=set_of).reports
-        assert {one.student: one.points for one in reports} == {"ada": 100.0, "bela": 100.0} | {copier: 0.0}
-
-
-def shifted(case: Case) -> tuple[Expectation, ...]:
-    """Expectations that another variant of the case may have."""
-    return tuple(one if one.array is None else replace(one, array=one.array + 1) for one in case.expected)
 
 
 @each_assignment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pytest
 import toy_kit
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.fixtures.stored_set import Term, manifest_of, objection, refuse_target, what_goes
-from autograder.authoring.fixtures.terms import regenerate_term
+from autograder.authoring.fixtures.stored_set import manifest_of, what_goes
+from autograder.authoring.fixtures.terms import Term, regenerate_term
 from autograder.cli.main import main
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
@@ -27,9 +26,9 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stored(kit: Path, tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Path:
-    """A term's set with two variants, and somebody's notes beside it."""
+    """A term's set, and somebody's notes beside it."""
     folder = tmp_path_factory.mktemp("stored")
-    regenerate_term(toy_assignment(kit), folder, SPRING, 2, sandbox)
+    regenerate_term(toy_assignment(kit), folder, SPRING, sandbox)
     (folder / "hidden" / "notes.txt").write_text("which draws were odd")
     return folder
 
@@ -42,13 +41,12 @@ def spring(stored: Path, tmp_path: Path) -> Path:
 def test_a_set_goes_into_an_empty_folder_or_over_itself(kit: Path, spring: Path, tmp_path: Path) -> None:
     toy = toy_assignment(kit)
     (tmp_path / "empty").mkdir()
-    for target, term, variants in (
-        (tmp_path / "new", SPRING, 0),
-        (tmp_path / "empty", None, 0),
-        (spring, SPRING, 2),
-        (toy.folder, None, 0),
-    ):
-        assert objection(toy, target, term, variants) == ""
+    for target, term in ((tmp_path / "new", SPRING), (tmp_path / "empty", None), (spring, SPRING), (toy.folder, None)):
+        assert what_goes(toy, target, described(term), replace=False) == ""
+
+
+def described(term: Term | None) -> dict[str, str] | None:
+    return term.described("toy") if term else None
 
 
 @pytest.mark.parametrize("place", ["fixtures/x", "spring", "."])
@@ -66,35 +64,30 @@ def test_course_folder_takes_no_set_even_with_replace(
 
 
 @pytest.mark.parametrize(
-    ("term", "variants", "reason"),
+    ("term", "assignment", "reason"),
     [
-        (Term("2027-autumn", SECRET), 2, "holds the fixtures of toy, term 2027-spring"),
-        (Term("2027-spring", SECRET * 2), 2, "drawn from another secret"),
-        (None, 0, "holds the fixtures of toy, term 2027-spring"),
-        (SPRING, 0, "holds 2 variants; without --variants"),
-        (SPRING, 3, "--variants 2 keeps them"),
+        (Term("2027-autumn", SECRET), "toy", "holds the fixtures of toy, term 2027-spring"),
+        (Term("2027-spring", SECRET * 2), "toy", "drawn from another secret"),
+        (None, "toy", "holds the fixtures of toy, term 2027-spring"),
+        (SPRING, "other", "holds the fixtures of other, term 2027-spring"),
     ],
 )
 def test_another_set_is_refused_with_what_would_go(
-    kit: Path, spring: Path, term: Term | None, variants: int, reason: str
+    kit: Path, spring: Path, term: Term | None, assignment: str, reason: str
 ) -> None:
+    change(spring / "manifest.json", '"assignment": "toy"', f'"assignment": "{assignment}"')
     with pytest.raises(UsageError) as refused:
-        refuse_target(toy_assignment(kit), spring, term, variants)
+        what_goes(toy_assignment(kit), spring, described(term), replace=False)
     told = str(refused.value)
     assert reason in told
     assert "Nothing was written" in told
-    assert "--replace takes its place; this goes: the fixtures of toy, term 2027-spring, with 2 variants" in told
-
-
-def test_another_assignments_set_is_refused(kit: Path, spring: Path) -> None:
-    manifest = json.loads((spring / "manifest.json").read_text()) | {"assignment": "other"}
-    (spring / "manifest.json").write_text(json.dumps(manifest))
-    assert objection(toy_assignment(kit), spring, SPRING, 2) == "holds the fixtures of other, term 2027-spring"
+    assert f"--replace takes its place; this goes: the fixtures of {assignment}, term 2027-spring, 6 files" in told
 
 
 def test_a_terms_set_is_refused_in_the_repositorys_own_folder(kit: Path) -> None:
     toy = toy_assignment(kit)
-    assert objection(toy, toy.folder, SPRING, 0) == "holds the fixtures of toy, the open set"
+    with pytest.raises(UsageError, match="holds the fixtures of toy, the open set"):
+        what_goes(toy, toy.folder, described(SPRING), replace=False)
 
 
 def test_folder_with_other_files_is_refused_and_kept(
@@ -117,15 +110,13 @@ def test_regenerated_set_keeps_foreign_files_and_drops_stale_ones(
 ) -> None:
     course = shutil.copytree(kit, tmp_path / "course", ignore=shutil.ignore_patterns("autograder"))
     change(course / "fixtures/toy/items.toml", 'id = "shift-values"', 'id = "shift-moved"')
-    (spring / "per-student" / "01" / "note.txt").write_text("ada's")
-    regenerate_term(toy_assignment(course), spring, SPRING, 0, sandbox)
+    regenerate_term(toy_assignment(course), spring, SPRING, sandbox)
     left = {path.relative_to(spring).as_posix() for path in spring.rglob("*") if path.is_file()}
     assert left == {
         "hidden/notes.txt",
         "hidden/ramp-values.safetensors",
         "items.toml",
         "manifest.json",
-        "per-student/01/note.txt",
         "probes.py",
         "public/ramp-values.safetensors",
         "public/shift-moved.safetensors",
@@ -136,7 +127,8 @@ def test_regenerated_set_keeps_foreign_files_and_drops_stale_ones(
 def test_replace_says_what_goes(
     kit: Path, spring: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gone = what_goes(spring)
+    gone = what_goes(toy_assignment(kit), spring, None, replace=True)
+    assert gone.startswith("the fixtures of toy, term 2027-spring, 6 files (")
     words = ["autograder", "--course", str(kit), "fixtures", "regenerate", "--out", str(spring), "--replace"]
     monkeypatch.setattr("sys.argv", words)
     with pytest.raises(SystemExit) as ended:

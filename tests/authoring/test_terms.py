@@ -1,10 +1,9 @@
-"""Terms: hidden cases from a secret, public ones kept, variants; last term's answers are worth nothing."""
+"""Terms: hidden cases from a secret, public ones kept; last term's answers are worth nothing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +14,8 @@ from lengths import in_short
 from places import KIT
 from toy_kit import change, regenerate_into, toy_assignment
 
-from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.fixtures.regenerate import load_expanded, solution_source
-from autograder.authoring.fixtures.stored_set import (
-    Term,
-    Variants,
-    read_secret,
-    read_term,
-    read_variants,
-    secret_warning,
-    variant_folder,
-)
-from autograder.authoring.fixtures.terms import Made, regenerate_term
+from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures, read_fixtures
@@ -34,7 +23,6 @@ from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import FixtureError, UsageError
-from autograder.vocabulary.files import RECORD
 from autograder.vocabulary.report import Report
 
 SECRET = b"a secret of this course alone"
@@ -60,9 +48,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def make(kit: Path, target: Path, term: Term, sandbox: Sandbox, variants: int = 0) -> Made:
+def make(kit: Path, target: Path, term: Term, sandbox: Sandbox) -> Made:
     target.mkdir()
-    return regenerate_term(toy_assignment(kit), target, term, variants, sandbox)
+    return regenerate_term(toy_assignment(kit), target, term, sandbox)
 
 
 def inputs_of(folder: Path, assignment: Assignment) -> dict[str, np.ndarray]:
@@ -91,14 +79,13 @@ def test_public_cases_stay_and_hidden_ones_are_new(kit: Path, tmp_path: Path, sa
 
 
 def test_manifest_tells_the_term_and_nothing_of_the_secret(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
-    for folder in (tmp_path / "term", variant_folder(tmp_path / "term", 1)):
-        text = (folder / MANIFEST).read_text()
-        told = json.loads(text)["term"]
-        assert told["name"] == "2027-spring"
-        assert told["commitment"] == SPRING.commitment("toy") != AUTUMN.commitment("toy")
-        for key in (SECRET.decode(), SECRET.hex(), hashlib.sha256(SECRET).hexdigest(), SPRING.key("toy", "hidden")):
-            assert key not in text
+    make(kit, tmp_path / "term", SPRING, sandbox)
+    text = (tmp_path / "term" / MANIFEST).read_text()
+    told = json.loads(text)["term"]
+    assert told["commitment"] == SPRING.described("toy")["commitment"] != AUTUMN.described("toy")["commitment"]
+    assert told == {**SPRING.described("toy"), "redrawn": {}}
+    for key in (SECRET.decode(), SECRET.hex(), hashlib.sha256(SECRET).hexdigest(), SPRING.key("toy")):
+        assert key not in text
     assert SECRET.decode() not in repr(SPRING)
 
 
@@ -187,91 +174,23 @@ def test_a_secret_that_everyone_may_read_is_warned_of(secret_file: Path) -> None
     )
 
 
-# Variants
-
-
-def test_variant_has_own_public_and_the_terms_hidden_cases(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    assert make(kit, tmp_path / "term", SPRING, sandbox, variants=3).variants == 3
-    sets = [tmp_path / "term", *(variant_folder(tmp_path / "term", number) for number in (1, 2, 3))]
-    for name, different in (("ramp-small", 4), ("shift-small", 4), ("ramp-large", 1)):
-        drawn = {inputs_of(folder, toy_assignment(kit))[name].tobytes() for folder in sets}
-        assert len(drawn) == different, name
-
-
-def test_regeneration_with_fewer_variants_removes_old_ones(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
-    regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 1, sandbox)
-    assert [path.name for path in (tmp_path / "term/per-student").iterdir()] == ["01"]
-    regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 0, sandbox)
-    assert not (tmp_path / "term/per-student").exists()
-    with pytest.raises(UsageError, match="holds no variants"):
-        read_variants(toy_assignment(kit), tmp_path / "term")
-
-
 def test_term_set_survives_comment_and_names_command_after_change(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
+    make(kit, tmp_path / "term", SPRING, sandbox)
     items = kit / "fixtures/toy/items.toml"
     items.write_text("# what a colleague should know\n" + items.read_text())
     assert read_fixtures(toy_assignment(kit), folder=tmp_path / "term").cases
     change(items, "points = 6", "points = 7")
     with pytest.raises(FixtureError) as refused:
         read_fixtures(toy_assignment(kit), folder=tmp_path / "term")
-    options = f"--assignment toy --term 2027-spring --secret-file FILE --out {tmp_path / 'term'} --variants 2"
+    options = f"--assignment toy --term 2027-spring --secret-file FILE --out {tmp_path / 'term'}"
     assert f"`autograder fixtures regenerate {options}`" in str(refused.value)
-
-
-@pytest.mark.long
-def test_variant_of_a_student_is_stable_and_all_are_used() -> None:
-    variants, other = (Variants(REAL, Path(), (read_fixtures(REAL),) * 8, key) for key in ("key", "another"))
-    numbers = [variants.number_of(f"student {number}") for number in range(400)]
-    assert set(numbers) == set(range(1, 9))
-    assert max(numbers.count(one) for one in range(1, 9)) < 90
-    assert numbers != [other.number_of(f"student {number}") for number in range(400)]
-    assert variants.number_of("Zoe\u0301 ") == variants.number_of("Zoé")
-    assert "key" not in repr(variants).replace("keyword", "")
-
-
-@pytest.mark.long
-def test_students_are_graded_against_their_own_zip(kit: Path, tmp_path: Path, secret_file: Path) -> None:
-    out = tmp_path / "spring"
-    term = ("--term", "2027-spring", "--secret-file", secret_file)
-    done = autograder(kit, "fixtures", "regenerate", *term, "--out", out, "--variants", "3")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1:] == [
-        "Hidden cases are those of 2027-spring; public ones and the named examples are what they were.",
-        "3 variants of the public cases lie in per-student/.",
-    ]
-    students = ["ada", "bela", "chidi", "dana", "emeka", "=farah()"]
-    rows = "".join(f"x;{name}\r\n" for name in students)  # as a spreadsheet writes it where commas are decimal
-    (tmp_path / "roster.csv").write_bytes(f"\N{BYTE ORDER MARK}name;student\r\n{rows}".encode())
-    variant = ("--variant-by", "student", "--fixtures", out)
-    done = autograder(kit, "release", *variant, "--roster", tmp_path / "roster.csv", "--out", tmp_path / "zips")
-    assert (done.returncode, done.stderr) == (0, "")
-    variants = read_variants(toy_assignment(kit), out)
-    for name in students:
-        (tmp_path / "class" / name).mkdir(parents=True)
-        (tmp_path / "class" / name / "toy.py").write_text("")
-        stem = "%3Dfarah%28%29" if name.startswith("=") else name
-        with zipfile.ZipFile(tmp_path / "zips" / f"{stem}.zip") as archive:
-            public = archive.read("toy/fixtures/toy/public/ramp-values.safetensors")
-        assert public == (variants.folder_of(name) / "public/ramp-values.safetensors").read_bytes()
-    assert len({variants.number_of(name) for name in students}) > 1
-    done = autograder(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", *variant)
-    assert done.returncode == 0, done.stderr
-    for name in students:
-        stem = "%3Dfarah%28%29" if name.startswith("=") else name
-        report = json.loads((tmp_path / "grades/reports" / f"{stem}.json").read_text())
-        assert report["fixtures"] == variants.fixtures_of(name).sha256
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     in_short(
         [
-            (["grade", ".", "--out", "g", "--variant-by", "student"], "holds no variants"),
-            (["release", "--variant-by", "student"], "holds no variants"),
             (["fixtures", "regenerate", "--term", "x"], "take both --term and --secret-file"),
-            (["fixtures", "regenerate", "--variants", "3"], "take both --term and --secret-file"),
             (["fixtures", "regenerate", "--term", "x", "--secret-file", "nowhere"], "nowhere cannot be read"),
             (["fixtures", "verify", "--fixtures", "nowhere"], "nowhere holds no readable manifest.json"),
             (["fixtures", "diff", "nowhere", "fixtures/toy"], "nowhere holds no set of fixtures"),
@@ -314,15 +233,6 @@ def replay_of(fixtures: Fixtures) -> str:
     return solution_source(REAL) + ONLY_KNOWN.format(known=known, functions=", ".join(REAL.functions))
 
 
-@pytest.fixture(scope="module")
-def spring(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real assignment's fixtures of a term, with one variant."""
-    folder = tmp_path_factory.mktemp("spring")
-    made = regenerate_into(REAL.folder, folder, SPRING, 1)
-    assert made.cases == len(read_fixtures(REAL).cases)
-    return folder
-
-
 def grade(source: str, folder: Path, sandbox: Sandbox) -> Report:
     grader = Grader.of(REAL, read_fixtures(REAL, folder=folder))
     return grader.grade(Submission("someone", f"{REAL.module}.py", "", source), sandbox)
@@ -339,7 +249,10 @@ def passed(report: Report) -> set[str]:
 
 
 @pytest.mark.long
-def test_last_terms_outputs_earn_only_public_cases(spring: Path, sandbox: Sandbox) -> None:
+def test_last_terms_outputs_earn_only_public_cases(tmp_path: Path, sandbox: Sandbox) -> None:
+    spring = tmp_path / "spring"
+    made = regenerate_into(REAL.folder, spring, SPRING)
+    assert made.cases == len(read_fixtures(REAL).cases)
     files, committed = handout_files(REAL, spring), handout_files(REAL)
     assert {name for name in files if files[name] != committed.get(name)} == set()
     cheat = replay_of(read_fixtures(REAL))
@@ -349,26 +262,3 @@ def test_last_terms_outputs_earn_only_public_cases(spring: Path, sandbox: Sandbo
     public = {name for item in LISTED.items for name in item.public}
     assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(report) - public
     assert 0 < report.points < 50
-
-
-@pytest.mark.long
-def test_shared_outputs_earn_nothing_on_a_variant(spring: Path, sandbox: Sandbox) -> None:
-    folder = variant_folder(spring, 1)
-    assert grade(solution_source(REAL), folder, sandbox).points == 100
-    report = grade(replay_of(read_fixtures(REAL, folder=spring)), folder, sandbox)
-    hidden = {name for item in LISTED.items for name in item.hidden}
-    assert hidden <= passed(report)  # those of this term, which this cheat was given as well
-    assert grade(replay_of(read_fixtures(REAL)), folder, sandbox).points == 0
-
-
-@pytest.mark.long
-def test_variant_handout_holds_its_numbers_and_no_hidden_ones(spring: Path) -> None:
-    own, committed = handout_files(REAL, variant_folder(spring, 1)), handout_files(REAL)
-    manifest, public = f"fixtures/{REAL.name}/{MANIFEST}", f"fixtures/{REAL.name}/public/"
-    different = {name for name in own if own[name] != committed.get(name)}
-    tensors = {name for name in different if name.startswith(public)}
-    assert own.keys() == committed.keys()
-    assert tensors
-    assert different - tensors == {manifest, f"fixtures/{RECORD}"}  # nothing that git keeps
-    assert OPEN_SECRET.encode() not in own[manifest]
-    assert "term" not in json.loads(own[manifest])

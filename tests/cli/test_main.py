@@ -111,7 +111,7 @@ def has_unseen(text: str) -> bool:
 
 HELP = {
     "": "grade gradebook similar serve check release fixtures export bundle selfcheck doctor new items rename",
-    "grade": "paths --out --jobs --fresh --fixtures --variant-by --scheduler --assignment --roster --deadline "
+    "grade": "paths --out --jobs --fresh --fixtures --scheduler --assignment --roster --deadline "
     "--class-zip --layout --policy --overrides --timestamps --class-on-pages",
     "gradebook": "--policy --overrides --timestamps --class-on-pages",
     "export": "csv canvas moodle blackboard brightspace nbgrader",
@@ -119,11 +119,11 @@ HELP = {
     "bundle": "gradescope github prairielearn",
     "bundle gradescope": "--zip --hidden-cases --fixtures --assignment",
     "check": "[DIR] --item --assignment",
-    "release": "--zip --fixtures --variant-by --roster --out --draft --assignment",
+    "release": "--zip --fixtures --draft --assignment",
     "fixtures": "regenerate verify diff show",
-    "fixtures regenerate": "--term --secret-file --out --variants --replace --assignment",
+    "fixtures regenerate": "--term --secret-file --out --replace --assignment",
     "fixtures verify": "--fixtures --secret-file --assignment",
-    "fixtures diff": "A B --submissions --jobs --assignment",
+    "fixtures diff": "A B",
     "fixtures show": "item --fixtures --assignment",
     "selfcheck": "--jobs --quick --costs --function --assignment",
     "new": "[NAME] --from --example",

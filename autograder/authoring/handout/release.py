@@ -20,7 +20,6 @@ import numpy as np
 
 from autograder.authoring.catalogue import without_marks
 from autograder.authoring.exam.contract import read_contract
-from autograder.authoring.fixtures.stored_set import Variants
 from autograder.authoring.handout.notebook import (
     BEGIN,
     END,
@@ -38,7 +37,7 @@ from autograder.checking.handout import with_records, write_handout
 from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.files import ENGINE, file_stem, write_atomically
+from autograder.vocabulary.files import ENGINE, write_atomically
 from autograder.vocabulary.text import number
 
 DISTRIBUTION = "policy-gradient-autograder"
@@ -325,14 +324,6 @@ def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
             member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
             archive.writestr(member, data)
     return buffer.getvalue()
-
-
-def student_zips(variants: Variants, students: Iterable[str]) -> Files:
-    """`<student>.zip` for each of them, with the public cases of the student's own variant."""
-    folders = {f"{file_stem(student)}.zip": variants.folder_of(student) for student in students}
-    name = variants.assignment.name
-    zips = {folder: zip_bytes(handout_files(variants.assignment, folder), name) for folder in set(folders.values())}
-    return {student: zips[folder] for student, folder in folders.items()}
 
 
 def finish_release(assignment: Assignment) -> None:
