@@ -12,12 +12,12 @@ from pathlib import Path
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Run, open_results
-from autograder.grading.choice import read_for
 from autograder.grading.details import Details
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Isolation, Sandbox, in_sandboxes
+from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate, Submission
-from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import Report, SubmissionInfo
 
 Progress = Callable[[Candidate, Report], None]
 
@@ -48,8 +48,11 @@ def grade_all(
 
     def read(candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """Read a submission, and say what is kept of it where its report is there already."""
-        submission = replace(read_for(candidate, grader.assignment), identity=candidate.identity)
-        known = None if fresh else results.known(submission, layers)
+        module, handed_out = grader.assignment.module, grader.assignment.untouched_source()
+        submission = read_limited(candidate, module, handed_out, grader.functions_of_course)
+        submission = replace(submission, identity=candidate.identity)
+        info = SubmissionInfo(submission.path, submission.sha256)
+        known = None if fresh else results.known(submission.student, submission.identity, info, layers)
         return submission, keep(candidate, submission, *known) if known else None
 
     def keep(

@@ -57,7 +57,7 @@ from autograder.vocabulary.files import (
     write_atomically,
     writing,
 )
-from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
+from autograder.vocabulary.report import Report, SubmissionInfo, from_bytes, read_report, to_bytes
 from autograder.vocabulary.text import visible
 
 FOLDERS = {"details": "json", "feedback": "html", "reports": "json"}  # a report is there last: then all is
@@ -187,27 +187,28 @@ class Results:
                 path.unlink()
 
     def known(
-        self, submission: Submission, layers: Collection[tuple[str, ...]]
+        self, student: str, identity: str, submission: SubmissionInfo, layers: Collection[tuple[str, ...]]
     ) -> tuple[Report, Details, bytes] | None:
         """Find report, details and digest that are there, where they were made of the same bytes in the same way.
 
         layers   the isolation that a report of this run may have
         """
-        sha256, fixtures = submission.sha256, self._grader.fixtures.sha256
+        fixtures = self._grader.fixtures.sha256
         items = [item.id for item in self._grader.assignment.items]
-        same = ("graded", submission.student, submission.identity, sha256, submission.path, fixtures, items)
+        same = ("graded", student, identity, submission, fixtures, items)
         for _ in range(2):
             with contextlib.suppress(OSError):
-                data = self._latest("reports", submission.student).read_bytes()
-                report, details = from_bytes(data), read_details(self._latest("details", submission.student))
+                data = self._latest("reports", student).read_bytes()
+                report, details = from_bytes(data), read_details(self._latest("details", student))
                 if report is not None and details is not None:
-                    of, ids = report.submission, [item.item for item in report.items]
-                    its = (report.status, report.student, report.identity, of.sha256, of.path, report.fixtures, ids)
+                    ids = [item.item for item in report.items]
+                    its = (report.status, report.student, report.identity, report.submission, report.fixtures, ids)
                     beside = details.submission, details.fixtures, details.engine
-                    if (its, beside) == (same, (sha256, fixtures, self._engine)) and report.isolation in layers:
+                    wanted = (same, (submission.sha256, fixtures, self._engine))
+                    if (its, beside) == wanted and report.isolation in layers:
                         return report, details, hashlib.sha256(data).digest()
             for name in FOLDERS if self._new != self._out else ():  # staged by a run that graded in another way
-                _file(self._new, name, submission.student).unlink(missing_ok=True)
+                _file(self._new, name, student).unlink(missing_ok=True)
         return None
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:

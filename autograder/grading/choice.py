@@ -7,7 +7,6 @@ is run, no symbolic link is followed, and only so much is read.
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import json
 import stat
@@ -21,8 +20,7 @@ from autograder.grading.fixtures import MANIFEST
 from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, depth_of_students, find
 from autograder.submissions.handed_in import is_students_own
 from autograder.submissions.names import defined
-from autograder.submissions.reading import read_limited
-from autograder.submissions.submission import Candidate, Submission, quoted
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import FixtureError, UsageError
 from autograder.vocabulary.files import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
 
@@ -30,7 +28,6 @@ MAX_ENTRIES = 1_000  # of one submission, nearest to the top first
 MAX_DEPTH = 8
 MAX_FILES_READ = 5  # of one submission
 SOURCES = (".py", ".ipynb")
-NEARLY_ALL = 0.8  # of the graded functions of an assignment
 CLEAR = 4  # times as many submissions of one assignment as of all others leave no doubt
 
 
@@ -119,33 +116,6 @@ def assignments_to_release(root: Path, zip_file: Path | None, name: str | None =
     if not chosen:
         raise UsageError(f"{zip_file} holds one handout. Name its assignment with --assignment: {_names(known)}.")
     return chosen
-
-
-def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
-    """Read a submission, with a problem that names another assignment where it is work for that one.
-
-    It is where it defines nearly all functions of the other, and of this one none but those of that name there.
-    """
-    course = _course_of(assignment)
-    of_course = sorted({function for other in course for function in other.functions})
-    submission = read_limited(candidate, assignment.module, assignment.untouched_source(), of_course)
-    own, defines = set(assignment.functions), set(submission.defines)
-    if 2 * len(own & defines) > len(own):
-        return submission
-    for other in course:
-        names = [name for name in other.functions if name in defines]
-        if other.name == assignment.name or not names or defines & (own - set(other.functions)):
-            continue
-        if len(names) >= NEARLY_ALL * len(other.functions):
-            what = f"{quoted(submission.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
-            problem = f"This is {other.name}, not {assignment.name}: {what}."
-            return Submission(candidate.student, submission.path, submission.sha256, "", problem, notes=candidate.notes)
-    return submission
-
-
-@functools.lru_cache(maxsize=4)  # it is asked for each submission of a class, and takes 30 ms to read
-def _course_of(assignment: Assignment) -> list[Assignment]:
-    return find_assignments(assignment.folder.parents[1])
 
 
 def _names(assignments: Iterable[Assignment]) -> str:

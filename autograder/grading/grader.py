@@ -1,6 +1,6 @@
 """Grade one submission: run its cases, compare what came back, name known mistakes, word the rest. Start here.
 
-Grader.grade → Sandbox.run → Judge.judge → compare → names_of_items → hint_of → counterexamples → Report
+Grader.grade → Grading.of → Sandbox.run → Judge.judge → compare → names_of_items → hint_of → counterexamples → Report
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Protocol
 
 import numpy as np
 
-from autograder.grading.assignment import Assignment, Item
+from autograder.grading.assignment import Assignment, Item, find_assignments
 from autograder.grading.clues import about_updates, explain
 from autograder.grading.counterexamples import CallRunner, Drawing, Search, calls_of
 from autograder.grading.details import Details, curve_of, picture_of
@@ -24,11 +24,12 @@ from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, l
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.wording import which_case
 from autograder.sandbox.calls import Outcome, Program
-from autograder.submissions.submission import Submission, outline, outlined, written
+from autograder.submissions.submission import Function, Submission, outline, quoted, written
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo
 
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
+NEARLY_ALL = 0.8  # of the functions of another assignment: whoever defines them handed in work for that one
 
 
 class Runner(CallRunner, Protocol):
@@ -44,6 +45,7 @@ class Grader:
     """What grading one submission needs besides the submission.
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
+    others    the course's other assignments → their functions: a submission may be work for one of them
     """
 
     assignment: Assignment
@@ -51,13 +53,24 @@ class Grader:
     given: Mapping[str, str]
     probes: str
     drawing: Drawing | None = None
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
         """Read the given modules and the probes once, and what draws counterexamples, if they are wanted."""
         wanted = counterexamples and fixtures.holds_hidden
         drawing = Drawing.of(assignment) if wanted else None
-        return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source(), drawing)
+        others = {
+            other.name: other.functions
+            for other in (find_assignments(assignment.folder.parents[1]) if fixtures.holds_hidden else ())
+            if other.name != assignment.name
+        }
+        return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source(), drawing, others)
+
+    @property
+    def functions_of_course(self) -> list[str]:
+        """The graded functions of all assignments: reading a submission says which of them it defines."""
+        return sorted({*self.assignment.functions}.union(*self.others.values()))
 
     def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
         """Grade one submission, all items or some.
@@ -78,12 +91,14 @@ class Grader:
         try:
             if submission.fault:
                 results = [not_graded(item, submission.fault) for item in items]
-            elif submission.problem:
+            elif cause := submission.problem or self.meant_for_another(submission):
                 results = [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items]
-                cause = submission.problem
             else:
                 with np.errstate(all="ignore"):  # the terminal of whoever grades shows no warnings of odd values
-                    results, cause, details = self._run_and_judge(submission, sandbox, items, curves, details)
+                    grading = Grading.of(self, submission, sandbox, items)
+                    results = grading.results()
+                    cause = grading.judge.causes([one for verdicts in grading.judged.values() for one in verdicts])
+                    details = grading.details(details, results, curves)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
@@ -91,7 +106,14 @@ class Grader:
         except KitError:
             raise
         except Exception as error:  # whatever was handed in, it costs this student a second look, and the class nothing
-            results = [not_graded(item, _own_fault(error)) for item in items]
+            # Staff are told the error's kind and place: its text may hold what the student wrote.
+            kit = PurePath(__file__).parents[1]
+            frames = [
+                one for one in traceback.extract_tb(error.__traceback__) if PurePath(one.filename).is_relative_to(kit)
+            ]
+            where = f"{type(error).__name__} in {PurePath(frames[-1].filename).name}, line {frames[-1].lineno}"
+            reason = f"The grader itself failed at this submission ({where}): report it with the file."
+            results = [not_graded(item, reason) for item in items]
         report = Report(
             student=submission.student,
             assignment=self.assignment.name,
@@ -104,192 +126,197 @@ class Grader:
         )
         return report, details
 
-    def _run_and_judge(
-        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], details: Details
-    ) -> tuple[list[ItemResult], str, Details]:
-        chosen = self.assignment
+    def meant_for_another(self, submission: Submission) -> str:
+        """Name the assignment of the course that a submission is work for in place of this one; "" for none.
+
+        It is where it defines nearly all functions of the other, and of this one none but those of that name there.
+        """
+        own, defines = set(self.assignment.functions), set(submission.defines)
+        if 2 * len(own & defines) > len(own):
+            return ""
+        for other, functions in self.others.items():
+            names = [name for name in functions if name in defines]
+            if len(names) >= NEARLY_ALL * len(functions) and not defines & (own - set(functions)):
+                what = f"{quoted(submission.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
+                return f"This is {other}, not {self.assignment.name}: {what}."
+        return ""
+
+
+@dataclass
+class Grading:
+    """One submission on its way through grading: what is known of it so far.
+
+    outcomes   of its cases, by id
+    judged     item → the verdicts on its cases
+    names      item → the known mistakes that its function's answers are
+    """
+
+    grader: Grader
+    submission: Submission
+    sandbox: Runner
+    items: Sequence[Item]
+    program: Program
+    functions: Mapping[str, Function]
+    outcomes: dict[str, Outcome]
+    judge: Judge
+    judged: Mapping[str, Sequence[Judged]]
+    names: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, grader: Grader, submission: Submission, sandbox: Runner, items: Sequence[Item]) -> Grading:
+        """Run the cases of these items, judge them, and name known mistakes."""
+        chosen, fixtures = grader.assignment, grader.fixtures
         # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
         # take a second or two, a thirtieth of the budget, and are run before anything else.
         until = time.perf_counter() + chosen.budget
-        allowed, given = chosen.only_packages, (self.given, self.probes)
+        allowed, given = chosen.only_packages, (grader.given, grader.probes)
         program = Program(chosen.module, submission.source, *given, chosen.needs_torch, allowed, until=until)
-        outcomes = self._run(program, sandbox, items)
-        failure = load_failure(chosen.module, submission, list(outcomes.values()))
-        judge = Judge(chosen.module, submission, failure, chosen.renamed)
+        functions = outline(submission.source) if submission.functions is None else submission.functions
+        requests = fixtures.requests(tuple(items))
+        outcomes = sandbox.run(program, list(requests.values()), load_timeout=chosen.load_timeout)
+        by_case = dict(zip(requests, outcomes, strict=True))
+        judge = Judge(chosen.module, submission, load_failure(chosen.module, submission, outcomes), chosen.renamed)
         judged = withhold(
             {
-                item.id: [judge.judge(case, outcomes[case.id], item.timeout) for case in self.fixtures.of_item(item.id)]
+                item.id: [judge.judge(case, by_case[case.id], item.timeout) for case in fixtures.of_item(item.id)]
                 for item in items
             }
         )
-        names: dict[str, tuple[str, ...]] = {}  # of each item, the known mistakes that its function's answers are
+        names: dict[str, tuple[str, ...]] = {}
         every = [one for verdicts in judged.values() for one in verdicts]
         for function in dict.fromkeys(one.case.function for one in every if not one.passed):
             cases = [one.case for one in every if one.case.function == function]
-            names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
-        alone = self._right_alone(items, judged, names, judge, program, sandbox)
-        results = [self._result(item, judged, outcomes, names, alone, submission) for item in items]
-        if self.drawing is not None:
-            search = Search(self.drawing, program, sandbox, chosen.load_timeout, submission.sha256, submission.place)
-            results = search.with_counterexamples(results, chosen.items)
-        outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
-        return results, judge.causes(every), self._details(results, curves, outcomes, judge, details)
+            names |= names_of_items(cases, {case.id: _answer_of(by_case[case.id]) for case in cases})
+        return cls(grader, submission, sandbox, items, program, functions, by_case, judge, judged, names)
 
-    def _run(
-        self, program: Program, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item] = ()
-    ) -> dict[str, Outcome]:
-        """Run each case: what became of it, by its id."""
-        requests = self.fixtures.requests(tuple(items), tuple(curves))
-        calls = list(requests.values())
-        outcomes = sandbox.run(program, calls, load_timeout=self.assignment.load_timeout) if calls else []
-        return dict(zip(requests, outcomes, strict=True))
+    def results(self) -> list[ItemResult]:
+        """Give each item its points, its first failure in words, a hint, and a counterexample where one is needed."""
+        right_alone, submission = self._right_alone(), self.submission
+        results = [self._result(item, right_alone) for item in self.items]
+        if self.grader.drawing is None:
+            return results
+        runner = self.program, self.sandbox, self.grader.assignment.load_timeout
+        search = Search(self.grader.drawing, *runner, submission.sha256, submission.place)
+        return search.with_counterexamples(results, self.items)
 
-    def _right_alone(
-        self,
-        items: Sequence[Item],
-        judged: Mapping[str, Sequence[Judged]],
-        names: Mapping[str, Sequence[str]],
-        judge: Judge,
-        program: Program,
-        sandbox: Runner,
-    ) -> set[str]:
+    def _right_alone(self) -> set[str]:
         """Find the items whose first wrong case is right in a process of its own: something is kept between calls."""
         alone: set[str] = set()
-        if "process" not in sandbox.layers:  # the student's own kernel keeps what it has
-            return alone
         settled = set()  # functions whose first wrong case is wrong by itself, too
-        for item in items:
-            first = next((one for one in judged[item.id] if not one.passed and not one.withheld), None)
-            if first is None or names.get(item.id) or item.function in settled:
+        for item in (
+            self.items if "process" in self.sandbox.layers else ()
+        ):  # the student's own kernel keeps what it has
+            first = next((one for one in self.judged[item.id] if not one.passed and not one.withheld), None)
+            if first is None or self.names.get(item.id) or item.function in settled:
                 continue
             if first.result.visibility == "hidden" or first.result.verdict not in NAMED:
                 continue
-            request = first.case.request(item)
+            request, load_timeout = first.case.request(item), self.grader.assignment.load_timeout
             try:
-                [outcome] = sandbox.run(program, [request], load_timeout=self.assignment.load_timeout)
+                [outcome] = self.sandbox.run(self.program, [request], load_timeout=load_timeout)
             except (GraderFault, OSError):  # the points are known already, and hold without a hint
                 return alone
-            if judge.judge(first.case, outcome, item.timeout).passed:
+            if self.judge.judge(first.case, outcome, item.timeout).passed:
                 alone.add(item.id)
             else:
                 settled.add(item.function)
         return alone
 
-    def _result(
-        self,
-        item: Item,
-        judged: Mapping[str, Sequence[Judged]],
-        outcomes: Mapping[str, Outcome],
-        named: Mapping[str, tuple[str, ...]],
-        alone: set[str],
-        submission: Submission,
-    ) -> ItemResult:
-        """Give an item its points, its first failure in words, and a hint."""
-        verdicts = judged[item.id]
+    def _result(self, item: Item, right_alone: set[str]) -> ItemResult:
+        verdicts = self.judged[item.id]
         results = tuple(one.result for one in verdicts)
         points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
-        seconds = round(sum(outcomes[one.case.id].seconds for one in verdicts), 4)
+        seconds = round(sum(self.outcomes[one.case.id].seconds for one in verdicts), 4)
         known = item.id, item.function, item.title, points, item.points
-        failing = [index for index, one in enumerate(verdicts) if not one.passed]
-        if not failing:
+        if all(one.passed for one in verdicts):
             return ItemResult(*known, "passed", (), "", "", seconds, results)
-        before = next((index for index in failing if not verdicts[index].withheld), failing[0])
-        first = verdicts[before]
+        failure = self._failure(item, right_alone)
+        first, message = failure.first, failure.first.result.message
+        if not first.withheld:
+            special = "" if first.result.verdict == "not_run" else which_case(first.case, failure.before)
+            message = special + "\n".join(filter(None, [message, failure.updates, failure.reason]))
+        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
+        verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in results})
+        return ItemResult(*known, verdict, tuple(failure.names), message, hint_of(failure), seconds, results)
+
+    def _failure(self, item: Item, right_alone: set[str]) -> Failure:
+        """Collect what is known of an item that fails."""
+        chosen, verdicts = self.grader.assignment, self.judged[item.id]
+        failing = [place for place, one in enumerate(verdicts) if not one.passed]
+        before = next((place for place in failing if not verdicts[place].withheld), failing[0])
+        first, code = verdicts[before], written(self.submission.source, self.functions)
+        elsewhere = item_to_start_with(chosen.items, first, self.judged, code)
         if first.withheld:
-            elsewhere = item_to_start_with(self.assignment.items, first.case, judged, "", withheld=True)
-            hint = hint_of(Failure(item, first, elsewhere=elsewhere))
-            return ItemResult(*known, "failed", (), first.result.message, hint, seconds, results)
-        names = named.get(item.id, ()) if first.result.verdict in NAMED else ()
-        seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
+            return Failure(item, first, elsewhere=elsewhere)
+        names = self.names.get(item.id, ()) if first.result.verdict in NAMED else ()
+        seen = self.outcomes[first.case.id].observation if first.result.visibility == "public" else None
         updates = reason = default = ""
         if first.mismatch is not None and seen is not None:
             updates = about_updates(first.case, seen)
         if not names:
-            cases = [verdicts[index].case for index in failing]
-            default = other_default(cases, outline(self.assignment.untouched_source()), outlined(submission))
+            cases = [verdicts[place].case for place in failing]
+            default = other_default(cases, outline(chosen.untouched_source()), self.functions)
         if first.mismatch is not None and not names and not default:
-            answers = [(one.case, outcomes[one.case.id].observation) for one in verdicts]
-            relatives = [case for case in self.fixtures.cases if case.function == item.function]
+            answers = [(one.case, self.outcomes[one.case.id].observation) for one in verdicts]
+            relatives = [case for case in self.grader.fixtures.cases if case.function == item.function]
             reason = explain([(case, seen) for case, seen in answers if seen is not None], relatives)
-        code = written(submission, {item.function}).get(item.function, "")
-        of_function = [one for verdicts in judged.values() for one in verdicts if one.case.function == item.function]
-        unnamed = [
-            other.id
-            for other in self.assignment.items
-            if other.function == item.function
-            and not named.get(other.id)
-            and not all(one.passed for one in judged.get(other.id, ()))
+        of_function = [
+            (other, one)
+            for other, judged in self.judged.items()
+            for one in judged
+            if one.case.function == item.function and not one.passed
         ]
-        failure = Failure(
+        return Failure(
             item=item,
             first=first,
             before=before,
             names=names,
-            hints=self.fixtures.hints,
+            hints=self.grader.fixtures.hints,
             updates=updates,
             reason=reason,
             other_default=default,
-            elsewhere=item_to_start_with(self.assignment.items, first.case, judged, code, withheld=False),
-            right_alone=item.id in alone,
-            is_first=item.id in unnamed[:1],
-            law_alone=all(one.case.hint == first.case.hint for one in of_function if not one.passed),
-            code=code,
+            elsewhere=elsewhere,
+            right_alone=item.id in right_alone,
+            is_first=item.id == next((other for other, _ in of_function if not self.names.get(other)), ""),
+            law_alone=all(one.case.hint == first.case.hint for _, one in of_function),
+            code=code.get(item.function, ""),
         )
-        special = "" if first.result.verdict == "not_run" else which_case(first.case, before)
-        message = special + "\n".join(filter(None, [first.result.message, updates, reason]))
-        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
-        verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in results})
-        return ItemResult(*known, verdict, names, message, hint_of(failure), seconds, results)
 
-    def _details(
-        self,
-        results: Sequence[ItemResult],
-        curves: Sequence[Item],
-        outcomes: Mapping[str, Outcome],
-        judge: Judge,
-        details: Details,
-    ) -> Details:
-        """Collect what pages show besides the report."""
-        timeouts = {curve.id: curve.timeout for curve in curves}
-        submission, failure = judge.submission, judge.load_failure
+    def details(self, details: Details, results: Sequence[ItemResult], curves: Sequence[Item]) -> Details:
+        """Run the curves, last and in a worker of their own, for they earn nothing; collect what pages show besides."""
+        fixtures, submission, load_timeout = self.grader.fixtures, self.submission, self.grader.assignment.load_timeout
+        requests = fixtures.requests((), tuple(curves))
+        run = self.sandbox.run(self.program, list(requests.values()), load_timeout=load_timeout) if requests else []
+        outcomes, timeouts = dict(zip(requests, run, strict=True)), {curve.id: curve.timeout for curve in curves}
         drawn = [
-            curve_of(case, outcomes[case.id], timeouts[case.id], failure, submission.place)
-            for case in self.fixtures.curves
-            if case.id in timeouts
+            curve_of(case, outcomes[case.id], timeouts[case.id], self.judge.load_failure, submission.place)
+            for case in fixtures.curves
+            if case.id in outcomes
         ]
         failed = {next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results}
-        pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
+        pictures = [picture_of(case, self.outcomes[case.id]) for case in fixtures.cases if case.id in failed]
         wrong = [item for item in results if item.verdict == "failed"]
         answers = {
             item.item: fingerprint(
-                (case.id, case.expected, _answer_of(outcomes[case.id])) for case in self.fixtures.of_item(item.item)
+                (case.id, case.expected, _answer_of(self.outcomes[case.id])) for case in fixtures.of_item(item.item)
             )
             for item in wrong
             if not item.mistakes and not item.message.startswith(RIGHT_FORM)
         }
+        code = written(submission.source, self.functions)
         return replace(
             details,
             curves=tuple(drawn),
             pictures=tuple(picture for picture in pictures if picture is not None),
             answers=answers,
-            code=written(submission, {item.function for item in wrong}),
-            calls=calls_of(results, self.fixtures.cases),
+            code={name: text for name, text in code.items() if name in {item.function for item in wrong}},
+            calls=calls_of(results, fixtures.cases),
         )
 
 
 def _answer_of(outcome: Outcome) -> Answer | None:
     """Return what there is to look at: what was returned, or the exception."""
     return outcome.observation if outcome.observation is not None else outcome.raised
-
-
-def _own_fault(error: Exception) -> str:
-    """Tell staff of an error of the grader itself: its kind and its place, nothing that a student chose."""
-    kit = PurePath(__file__).parents[1]
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if PurePath(frame.filename).is_relative_to(kit)
-    ]
-    where = f"{PurePath(frames[-1].filename).name}, line {frames[-1].lineno}"
-    return f"The grader itself failed at this submission ({type(error).__name__} in {where}): report it with the file."
 
 
 def not_graded(item: Item, reason: str) -> ItemResult:

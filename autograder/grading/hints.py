@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -158,8 +158,11 @@ class Failure:
 
 
 def _hints_of_mistakes(failure: Failure) -> str:
-    hints = dict.fromkeys(failure.hints[slug] for slug in failure.names if slug in failure.hints)
-    return " Or: ".join(list(hints)[:2])
+    """Say the hint of the mistake; of two that return the same everywhere both, of more none: it may be the third."""
+    hints = list(dict.fromkeys(failure.hints[slug] for slug in failure.names if slug in failure.hints))
+    if len(hints) == 2:
+        return f"This has one of two causes. {hints[0]} Or: {hints[1]}"
+    return hints[0] if len(hints) == 1 else ""
 
 
 def _lost_gradient(failure: Failure) -> bool:
@@ -228,28 +231,35 @@ def hint_of(failure: Failure) -> str:
 
 
 def item_to_start_with(
-    items: Sequence[Item], case: Case, judged: Mapping[str, Sequence[Judged]], code: str, *, withheld: bool
+    items: Sequence[Item],
+    first: Judged,
+    judged: Mapping[str, Sequence[Judged]],
+    code: Mapping[str, str],
+    callers: Collection[str] = (),
 ) -> str:
-    """Return the item that proves to be in the way of this one; "" where there is none.
+    """Return the item that proves to be in the way of the one whose `first` wrong case this is; "" where none is.
 
     Of an item that is right and does not count yet, the first of its function whose answers are wrong. Of any other,
-    the first of another function that the student's own `code` calls and that returns wrong values in a public case.
+    the first of another function that the student's own `code` calls and that returns wrong values in a public case,
+    or what is in the way of that one in turn; `callers` are the functions on the way there.
     """
-    item = next(item for item in items if item.id == case.item)
-    for other in items:
-        first = next((one for one in judged.get(other.id, ()) if not one.passed and not one.withheld), None)
-        if first is None or other.id == item.id:
-            continue
-        if withheld and other.function == item.function:
-            return other.id
+    item = next(item for item in items if item.id == first.case.item)
+    failing = [
+        (other, wrong)
+        for other in items
+        if other.id != item.id
+        and (wrong := next((one for one in judged.get(other.id, ()) if not one.passed and not one.withheld), None))
+    ]
+    if first.withheld:
+        return next((other.id for other, _ in failing if other.function == item.function), "")
+    for other, wrong in failing:
         # where no stand-in takes its place, the student's own function is what is called
-        is_own = other.function in item.calls or (case.probe == "call" and not case.params.get("stand_ins"))
-        is_called = (
-            is_own and other.function != item.function and re.search(rf"\b{re.escape(other.function)}\s*\(", code)
-        )
-        is_value = first.mismatch is None or first.mismatch.rung in VALUES
-        if is_called and is_value and first.result.visibility == "public" and not withheld:
-            return other.id
+        is_own = other.function in item.calls or (first.case.probe == "call" and not first.case.params.get("stand_ins"))
+        is_called = is_own and re.search(rf"\b{re.escape(other.function)}\s*\(", code.get(item.function, ""))
+        is_value = wrong.mismatch is None or wrong.mismatch.rung in VALUES
+        is_next = other.function not in (item.function, *callers)
+        if is_next and is_called and is_value and wrong.result.visibility == "public":
+            return item_to_start_with(items, wrong, judged, code, (*callers, item.function)) or other.id
     return ""
 
 

@@ -14,7 +14,7 @@ import functools
 import re
 import unicodedata
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -238,14 +238,13 @@ def outlined(submission: Submission) -> Mapping[str, Function]:
     return outline(submission.source) if submission.functions is None else submission.functions
 
 
-def written(submission: Submission, names: Collection[str]) -> dict[str, str]:
-    """Return the text of the functions of these names, without docstrings, each cut where it is long."""
-    lines = BREAK.split(submission.source)
+def written(source: str, functions: Mapping[str, Function]) -> dict[str, str]:
+    """Return the text of these functions of a source, without docstrings, each cut where it is long."""
+    lines = BREAK.split(source)
     texts = {}
-    for name, function in outlined(submission).items():
-        if name in names:
-            begin, end = function.docstring or (function.first, function.first - 1)
-            kept = [*lines[function.first - 1 : begin - 1], *lines[end : function.last]]
-            text = "\n".join(line.rstrip() for line in kept).rstrip() + "\n"
-            texts[name] = text if len(text) <= MAX_WRITTEN else text[:MAX_WRITTEN] + "…\n"
+    for name, function in functions.items():
+        begin, end = function.docstring or (function.first, function.first - 1)
+        kept = [*lines[function.first - 1 : begin - 1], *lines[end : function.last]]
+        text = "\n".join(line.rstrip() for line in kept).rstrip() + "\n"
+        texts[name] = text if len(text) <= MAX_WRITTEN else text[:MAX_WRITTEN] + "…\n"
     return texts

@@ -135,7 +135,8 @@ def test_number_of_turns_is_no_question_of_shapes() -> None:
     [
         ({"names": ("sign",), "hints": {"sign": "Which way is up?"}}, "Which way is up?"),
         ({"names": ("sign", "same"), "hints": {"sign": "Up?", "same": "Up?"}}, "Up?"),
-        ({"names": ("a", "b", "c"), "hints": {"a": "A?", "b": "B?", "c": "C?"}}, "A? Or: B?"),
+        ({"names": ("a", "b"), "hints": {"a": "A?", "b": "B?"}}, "This has one of two causes. A? Or: B?"),
+        ({"names": ("a", "b", "c"), "hints": {"a": "A?", "b": "B?", "c": "C?"}}, ""),
         ({"names": ("unknown",), "hints": {}}, ""),
         ({"other_default": "By default x is 1."}, "By default x is 1."),
         ({"right_alone": True}, "By itself, in a fresh Python, this call is right. What does your function keep"),
@@ -175,20 +176,30 @@ def test_first_wrong_step_is_named(wanted: Array, axis: str, change: list[Any], 
 
 
 def test_only_proven_item_is_named_to_start_with() -> None:
-    items = [replace(ITEM, id="values"), replace(ITEM, id="form"), replace(ITEM, id="run", function="g", calls=("f",))]
-    wrong, unseen = judged(value(), out=LARGER), judged(value(), visibility="hidden", out=LARGER)
-    of_items = {item.id: replace(wrong.case, item=item.id) for item in items}
-    every = {"values": [wrong], "form": [replace(wrong, withheld=True)], "run": [wrong]}
+    values, form = (replace(ITEM, id=name) for name in ("values", "form"))
+    items = [
+        replace(ITEM, id="run", function="g", calls=("f", "h")),
+        values,
+        form,
+        replace(ITEM, id="mean", function="h"),
+    ]
+    seen = {visibility: judged(value(), visibility=visibility, out=LARGER) for visibility in ("public", "hidden")}
+    of_items = {item.id: replace(seen["public"], case=replace(seen["public"].case, item=item.id)) for item in items}
+    every = {"values": [of_items["values"]], "form": [replace(of_items["form"], withheld=True)]}
 
-    def start(number: int, code: str = "", **more: Any) -> str:
-        withheld = more.pop("withheld", False)
-        return item_to_start_with(items, of_items[items[number].id], {**every, **more}, code, withheld=withheld)
+    def start(name: str, *, withheld: bool = False, code: str = "", **more: Any) -> str:
+        code_of = {"g": code, "f": "def f(x):\n    return h(x)", "h": "def h(x):\n    return f(x)"}
+        first = replace(of_items[name], withheld=withheld)
+        return item_to_start_with(items, first, {**every, name: [first], **more}, code_of)
 
-    assert start(1, withheld=True) == "values"
-    assert start(1) == ""
-    assert start(2, "def g(x):\n    return f(x)") == "values"
-    assert start(2, "def g(x):\n    return x") == ""
-    assert start(2, "def g(x):\n    return f(x)", values=[unseen]) == ""
+    assert start("form", withheld=True) == "values"
+    assert start("form") == ""
+    assert start("run", code="def g(x):\n    return f(x)") == "values"
+    assert start("run", code="def g(x):\n    return x") == ""
+    assert start("run", code="def g(x):\n    return f(x)", values=[seen["hidden"]]) == ""
+    own = {"values": [replace(of_items["values"], case=replace(of_items["values"].case, probe="call"))]}
+    mean = {"mean": [of_items["mean"]]}
+    assert start("run", code="def g(x):\n    return f(x) + h(x)", **own, **mean) == "mean", "which f calls"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignment import find_assignment
-from autograder.grading.choice import read_for
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
 from autograder.platforms.layouts import gathered
-from autograder.submissions.submission import Submission
+from autograder.submissions.reading import read_limited
+from autograder.submissions.submission import Candidate, Submission
 
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
 MODULE = (OTHER.solution / "bandits.py").read_bytes()
@@ -47,21 +49,31 @@ HANDED_IN: dict[str, dict[str, bytes]] = {
 }
 
 
+def grader_of(assignment: Assignment) -> Grader:
+    return Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
+
+
+GRADER = grader_of(OURS)
+
+
+def read_by(grader: Grader, candidate: Candidate) -> Submission:
+    return read_limited(candidate, grader.assignment.module, "", grader.functions_of_course)
+
+
 def first_read(folder: Path, files: dict[str, bytes]) -> Submission:
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     with gathered([folder], OURS.module, functions=OURS.functions) as class_:
         candidate = next(one for one in class_.candidates if one.student.lower().startswith("ana"))
-        return read_for(candidate, OURS)
+        return read_by(GRADER, candidate)
 
 
 @pytest.mark.parametrize("files", HANDED_IN.values(), ids=HANDED_IN.keys())
 def test_work_for_another_assignment_is_named(tmp_path: Path, files: dict[str, bytes]) -> None:
-    found = first_read(tmp_path, files)
-    assert found.problem.startswith("This is bandits, not policy_gradient: ")
-    assert found.problem.endswith(" defines epsilon_greedy, update_values, ucb and others.")
-    assert not found.source
+    problem = GRADER.meant_for_another(first_read(tmp_path, files))
+    assert problem.startswith("This is bandits, not policy_gradient: ")
+    assert problem.endswith(" defines epsilon_greedy, update_values, ucb and others.")
 
 
 SOME = MODULE[: MODULE.index(b"def gradient_update")]
@@ -76,7 +88,7 @@ OWN = {
 
 @pytest.mark.parametrize("files", OWN.values(), ids=OWN.keys())
 def test_other_work_is_no_other_assignment(tmp_path: Path, files: dict[str, bytes]) -> None:
-    assert first_read(tmp_path, files).source
+    assert GRADER.meant_for_another(first_read(tmp_path, files)) == ""
 
 
 def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
@@ -85,5 +97,5 @@ def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
     (tmp_path / "grpo_language_model.py").write_text(theory.untouched_source())
     with gathered([tmp_path], ours.module) as class_:
         [candidate] = class_.candidates
-        found = read_for(candidate, ours)
-    assert found.problem.startswith("This is policy_gradient_theory")
+        grader = grader_of(ours)
+        assert grader.meant_for_another(read_by(grader, candidate)).startswith("This is policy_gradient_theory")
