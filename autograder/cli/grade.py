@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.cli.gradebook import (
-    ClassOnPagesOption,
     OverridesOption,
     PolicyOption,
     ReplaceOption,
@@ -26,7 +25,6 @@ from autograder.cli.gradebook import (
     apply_rules,
     chosen_rules,
     show_changes,
-    tell_of_class,
 )
 from autograder.cli.options import (
     CORES,
@@ -47,7 +45,7 @@ from autograder.course.batch import grade_all
 from autograder.course.results import Run
 from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.grades_folder import refuse_another, tells_of_class
+from autograder.gradebook.grades_folder import refuse_another
 from autograder.gradebook.roster import named, read_roster
 from autograder.gradebook.rules import keep_seen, read_rules, times_of
 from autograder.grading.assignment import Assignment
@@ -102,7 +100,6 @@ def grade(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
-    class_on_pages: ClassOnPagesOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -135,7 +132,6 @@ def grade(
             show_changes(out, reports, rules, of_old, replace=replace, silent=silent)
             return {report.student: final_of(report, rules) for report in reports} if rules else {}
 
-        tells = tells_of_class(out)  # now: every page is written anew
         advance, done = bar.enter_context(progress_bar("grading", hidden=quiet)), count(1)
         run = grade_all(
             grader,
@@ -159,7 +155,6 @@ def grade(
     keep_seen(out, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
-    tell_of_class(out, asked=class_on_pages, before=tells, silent=silent)
     if as_json:
         for student in described["students"]:
             if final := finals.get(student["student"]):

@@ -23,7 +23,6 @@ from autograder.course.live_decisions import LiveFolder, answers_of, requests_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
 from autograder.course.similarity import LEAST, compare_class, similarity_page
-from autograder.gradebook.class_statistics import SMALLEST_CLASS
 from autograder.gradebook.decisions import login_name
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
@@ -33,8 +32,6 @@ from autograder.gradebook.grades_folder import (
     read_grades,
     stored_grades,
     stored_reports,
-    tells_of_class,
-    write_standings,
 )
 from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.gradebook.rules import Rules, Times, read_rules
@@ -58,14 +55,6 @@ OverridesOption = Annotated[
 TimesOption = Annotated[
     Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
 ]
-ClassOnPagesOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--class-on-pages/--no-class-on-pages",
-        show_default=False,
-        help="Tell students the class's median, and how many have fewer points. Without either, as the last run did.",
-    ),
-]
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
 ]
@@ -82,7 +71,6 @@ def gradebook(
     timestamps: TimesOption = None,
     roster: RosterOption = None,
     replace: ReplaceOption = False,
-    class_on_pages: ClassOnPagesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
@@ -99,10 +87,8 @@ def gradebook(
     students = [report.student for report in reports]
     times = read_times(timestamps, chosen, reports, _roster(roster)) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
-    tells = tells_of_class(grades)
     show_changes(grades, reports, rules, rules, replace=replace)
     apply_rules(grades, reports, chosen, rules)
-    tell_of_class(grades, asked=class_on_pages, before=tells)
 
 
 def _write_course(grades: Path, *, rules_given: bool) -> None:
@@ -277,21 +263,6 @@ def apply_rules(
     if rules and rules.questions and (half := half_marked(read_grades(out))):
         print(f"autograder: {half}", file=sys.stderr)
     return finals
-
-
-def tell_of_class(out: Path, *, asked: bool | None, before: bool, silent: bool = False) -> None:
-    """Tell students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
-
-    Says so where nobody asked, or where the class is too small to tell.
-    """
-    if not (asked or before):
-        return
-    with writing(out, ""):
-        told = write_standings(out, read_grades(out), tell=asked is not False)
-    if told and asked is None and not silent:
-        print("Pages tell of the class, as before; --no-class-on-pages takes that away.")
-    if not told and asked is not False:
-        print(f"autograder: fewer than {SMALLEST_CLASS} grades: no page tells of the class.", file=sys.stderr)
 
 
 def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> None:

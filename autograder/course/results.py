@@ -32,11 +32,8 @@ from autograder.gradebook.grades_folder import (
     is_graded,
     name_cell,
     points_cell,
-    read_grades,
     stored_grades,
-    tells_of_class,
     write_finals,
-    write_standings,
 )
 from autograder.gradebook.rules import Rules
 from autograder.grading.assignment import Assignment
@@ -374,13 +371,10 @@ def _file(root: Path, folder: str, student: str) -> Path:
 def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
     """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
 
-    The caller has the folder alone. Whether students are told where they stand stays as it was.
+    The caller has the folder alone.
     """
-    tells_standing = tells_of_class(out)
     finals = write_finals(out, reports, assignment, rules)
     rewrite_class_page(out, reports, assignment, finals if rules else None)
-    if tells_standing:
-        write_standings(out, read_grades(out))
     return finals
 
 

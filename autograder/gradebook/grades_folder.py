@@ -11,7 +11,6 @@ import csv
 import io
 import json
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import Annotated, NamedTuple, TextIO
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidationError
 
-from autograder.gradebook.class_statistics import SMALLEST_CLASS
 from autograder.gradebook.decisions import LINE
 from autograder.gradebook.final_grades import Adjustment, Final, final_of
 from autograder.gradebook.roster import named
@@ -34,9 +32,8 @@ from autograder.vocabulary.text import harmless, number, visible
 COLUMNS, FINAL_COLUMNS = ("student", "points", "max_points", "status"), ("final", "final_max", "adjustments")
 ADJUSTMENTS = "adjustments.json"
 NOT_GRADED = "not graded"
-FINAL_GRADE, STANDING = "final grade", "standing"
-# What is put into pages, and before what: the final grade stands above the points that were earned.
-SECTIONS = {FINAL_GRADE: '<p class="total">', STANDING: "</header>\n"}
+FINAL_SECTION = "<!-- final grade -->{}<!-- end of final grade -->\n"
+EARNED = '<p class="total">'  # the final grade stands above the points that were earned
 
 
 # Reading reports
@@ -322,7 +319,6 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         _write_if_new(out / "reports" / f"{stem}.json", data)
         with contextlib.suppress(FileNotFoundError):
             page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
-            page = with_section(page, STANDING)  # it was of other grades
             final = finals.get(report.student)
             _write_if_new(out / "feedback" / f"{stem}.html", with_line_comments(with_final(page, final), final))
     items = [item.id for item in assignment.items]
@@ -348,8 +344,9 @@ def with_final(page: str, final: Final | None) -> str:
 
     None takes away what an earlier run wrote there.
     """
+    page = re.sub(FINAL_SECTION.format(".*?"), "", page, count=1, flags=re.DOTALL)
     if final is None or not final.adjustments:
-        return with_section(page, FINAL_GRADE)
+        return page
     points, most = "No grade", "after the rules of the course"
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
@@ -361,7 +358,8 @@ def with_final(page: str, final: Final | None) -> str:
             reason = Markup('<a href="#comment-{}-{}">{}</a>').format(line[1], line[2], reason)
         rows += Markup("<li>{}</li>\n").format(reason)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
-    return with_section(page, FINAL_GRADE, section.format(points, most, rows))
+    content = FINAL_SECTION.format(section.format(points, most, rows))
+    return page.replace(EARNED, content + EARNED, 1)
 
 
 def with_line_comments(page: str, final: Final | None) -> str:
@@ -381,49 +379,3 @@ def span_of_line(page: str, function: str, line: str) -> tuple[int, int] | None:
     begin = page.find(f'<details class="listing" id="code-{function}">')
     begin = page.find(f' data-n="{line}">', begin, page.find("</pre>", begin)) if begin >= 0 else -1
     return (begin, page.index("\n</span>", begin) + len("\n</span>")) if begin >= 0 else None
-
-
-def with_section(page: str, name: str, content: str = "") -> str:
-    """Put `content` at the place of `name`, between two comments that find it again; "" takes it away."""
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    page = re.sub(f"{begin}.*?{end}\n", "", page, count=1, flags=re.DOTALL)
-    before = SECTIONS[name]
-    return page.replace(before, f"{begin}{content}{end}\n{before}", 1) if content else page
-
-
-# Where students stand in the class, where staff ask for it
-
-
-def standing(points: float, everybody: Iterable[float]) -> str:
-    """Say the median and how many have fewer points; "" in a class so small that it would tell of single students."""
-    grades = sorted(everybody)
-    if len(grades) < SMALLEST_CLASS:
-        return ""
-    share = f"{100 * sum(grade < points for grade in grades) / len(grades):.0f} %"
-    return (
-        f"The median of the class is {number(statistics.median(grades))}; {share} of {len(grades)} have fewer points."
-    )
-
-
-def tells_of_class(out: Path) -> bool:
-    """Tell whether some page says where its student stands."""
-    return any(f"<!-- {STANDING} -->".encode() in path.read_bytes() for path in (out / "feedback").glob("*.html"))
-
-
-def write_standings(out: Path, reports: Iterable[Report], *, tell: bool = True) -> int:
-    """Put it on every page of a folder of grades, or take it away; how many tell it now.
-
-    Points are final grades where rules made some.
-    """
-    points = {report.student: report.points for report in reports}
-    graded = [earned for earned in points.values() if earned is not None]
-    written = 0
-    for student, earned in points.items():
-        path = out / "feedback" / f"{file_stem(student)}.html"
-        page = path.read_bytes().decode()
-        text = standing(earned, graded) if tell and earned is not None else ""
-        line = Markup('<p class="standing">{}</p>').format(text) if text else Markup()
-        if (changed := with_section(page, STANDING, line)) != page:
-            write_atomically(path, changed)
-        written += bool(text)
-    return written

@@ -112,8 +112,8 @@ def has_unseen(text: str) -> bool:
 HELP = {
     "": "grade gradebook similar serve check release fixtures export bundle selfcheck doctor new items rename",
     "grade": "paths --out --jobs --fresh --fixtures --scheduler --assignment --roster --deadline "
-    "--class-zip --layout --policy --overrides --timestamps --class-on-pages",
-    "gradebook": "--policy --overrides --timestamps --class-on-pages",
+    "--class-zip --layout --policy --overrides --timestamps",
+    "gradebook": "--policy --overrides --timestamps",
     "export": "csv canvas moodle blackboard brightspace nbgrader",
     "export canvas": "GRADES_DIR --gradebook --assignment-column --out --roster --scale",
     "bundle": "gradescope github prairielearn",
@@ -191,32 +191,6 @@ def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], un
     assert ", 2 of them unchanged since the last run." in again.out
     fresh = run("grade", unfinished, "--out", out, "--fresh")
     assert "unchanged" not in fresh.out
-
-
-def test_page_tells_of_the_class_until_taken_away(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    out, of_all = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
-    small = run("grade", unfinished, "--out", out, "--class-on-pages")
-    assert small.err == "autograder: fewer than 10 grades: no page tells of the class.\n"
-    for place in range(8):
-        put(unfinished / f"student {place}" / MODULE)
-    rows = put(tmp_path / "overrides.csv", f"student,item,points,comment\nbela,{ASSIGNMENT.items[0].id},1,shown\n")
-    grade, rules = ("grade", unfinished, "--out", out), ("gradebook", out)
-    for command, told in (
-        ((*grade, "--class-on-pages"), True),
-        (grade, True),
-        ((*grade, "--no-class-on-pages"), False),
-        (grade, False),
-        ((*rules, "--class-on-pages"), True),
-        ((*rules, "--no-class-on-pages"), False),
-        ((*grade, "--class-on-pages"), True),
-        ((*rules, "--overrides", rows, "--replace"), True),
-    ):
-        done = run(*command)
-        assert done.code == 0
-        assert (of_all in (out / "feedback" / "ada.html").read_text()) == told, command
-        kept = "Pages tell of the class, as before; --no-class-on-pages takes that away.\n"
-        assert command != grade or done.out.endswith(kept) == told
-    assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""The folder of grades: a gradebook that no spreadsheet computes, changes that are shown, standings on pages."""
+"""The folder of grades: a gradebook that no spreadsheet computes, changes that are shown."""
 
 from __future__ import annotations
 
@@ -12,26 +12,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markupsafe import Markup
-from sample_reports import item, not_graded, report, write_grades
+from sample_reports import item, report
 
 from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
-    STANDING,
     grade_changes,
-    read_grades,
     refuse_another,
-    standing,
     stored_grades,
     to_csv,
-    with_section,
-    write_standings,
 )
 from autograder.gradebook.rules import Policy, Rules
-from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, SubmissionInfo, to_bytes
 from autograder.vocabulary.text import INVISIBLE, as_written, harmless, reads_as_formula
 
@@ -236,49 +229,3 @@ def test_folder_belongs_to_one_assignment(tmp_path: Path) -> None:
     refuse_another(out, "toy")
     with pytest.raises(UsageError, match=r"holds grades of 'toy', not of 'bandits': .* Give another --out\."):
         refuse_another(out, "bandits")
-
-
-# Where students stand
-
-BEGIN = f"<!-- {STANDING} -->"
-
-
-def a_class(folder: Path, count: int) -> Path:
-    reports = [report(f"student {place}", item("a", float(place), 20.0, "failed")) for place in range(count)]
-    write_grades(folder, *reports, not_graded("lost"))
-    for one in (*reports, not_graded("lost")):
-        write_atomically(folder / "feedback" / f"{file_stem(one.student)}.html", feedback_page(one))
-    return folder
-
-
-def page(folder: Path, student: str) -> str:
-    return (folder / "feedback" / f"{file_stem(student)}.html").read_text(encoding="utf-8")
-
-
-def test_standing_tells_the_median_and_who_has_fewer() -> None:
-    assert standing(8.0, range(11)) == "The median of the class is 5; 73 % of 11 have fewer points."
-    for points, share in ((3.0, "0 %"), (5.0, "50 %")):  # who has as many has not fewer
-        assert f"; {share} of 12 have fewer" in standing(points, [3.0] * 6 + [5.0] * 6)
-    assert standing(1.0, range(9)) == ""
-    assert standing(1.0, range(10)) != ""
-
-
-def test_standing_is_on_every_graded_page_and_names_nobody(tmp_path: Path) -> None:
-    folder = a_class(tmp_path, 12)
-    assert write_standings(folder, read_grades(folder)) == 12
-    text = page(folder, "student 11")
-    assert "The median of the class is 5.5; 92 % of 12 have fewer points." in text
-    assert text.index("<h1>") < text.index(BEGIN) < text.index("</header>")
-    assert "student 10" not in text
-    assert BEGIN not in page(folder, "lost")
-
-
-def test_standing_leaves_no_trace_when_taken_away(tmp_path: Path) -> None:
-    before = feedback_page(report("</header>\n" + BEGIN))
-    once = with_section(before, STANDING, Markup("So many."))
-    assert once.count(BEGIN) == 1
-    assert with_section(once, STANDING, Markup("So many.")) == once
-    assert with_section(once, STANDING) == before
-    folder = a_class(tmp_path, 9)  # too few to tell of one of them
-    assert write_standings(folder, read_grades(folder)) == 0
-    assert BEGIN not in page(folder, "student 3")
