@@ -247,15 +247,17 @@ def comment_on(results: Sequence[ItemResult], cause: str = "") -> str:
     nbgrader renders a comment as Markdown with HTML in it. So what may hold a student's words is indented by four
     spaces, which makes it code: it shows as it is.
     """
-    parts = []
+
+    def code(text: str) -> str:
+        return textwrap.indent(visible(text, newlines=True), "    ")
+
+    parts = [code(cause)] if cause else []
     for result in results:
         if result.verdict != "passed":
             points = f"{number(result.points)} of " if result.points is not None else "not graded, of "
             message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
-            code = textwrap.indent(visible(message, newlines=True), "    ")
-            parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
-    first = [textwrap.indent(visible(cause, newlines=True), "    ")] if cause and parts else []
-    return "\n\n".join([*first, *parts])
+            parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code(message)}")
+    return "\n\n".join(parts)
 
 
 # The notebook that formgrader and `generate_feedback` show
@@ -303,13 +305,18 @@ def written_in(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
 # Answers in words
 #
 # nbgrader's pages render Markdown with HTML in it, and clean nothing of what comes out. An answer needs no HTML of its
-# own and no address but a web page's, so one with such a thing is shown as it was written, in a block of code; so is
-# one that nbconvert would stop at. Its renderer makes every tag that is left.
+# own and no address but a web page's, so one with anything else that could act is shown as it was written, in a block
+# of code; so is one that nbconvert would stop at. Pictures that a student pasted are attachments of the notebook.
 
 NOTE = "(shown as it was written: a link, a picture or a tag in it is none that an answer needs)"
 MAX_RENDERED = 10_000  # characters; what of them takes the parser longest takes it half a second, with its square
-ADDRESS = re.compile(r"(https?|mailto):.*|[^:&%]*", re.IGNORECASE | re.DOTALL)  # of a page, or of a place in this one
-PASTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*", re.ASCII)
+INERT = re.compile(r"!\[[^][<]*\]\(attachment:[\w.-]+\)|(?<!!)\[[^][<]*\]\(https?://[\w./?=&#%~:+-]+\)")
+ACTS = re.compile(
+    r"<(?![\s\d=\\$.])|\]\s*[\[(:]"  # a tag, a comparison being none; a link, a picture, what either refers to
+    r"|mermaid|(?:```|~~~)[^\n]*[&\\]"  # a diagram, which a page's own script draws
+    r"|\\(?:href|class|style|cssId|require)\b",  # what MathJax makes of a formula
+    re.IGNORECASE,
+)
 
 
 def harmless(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
@@ -327,33 +334,13 @@ def as_written(text: str) -> str:
 
 
 def _only_shows(text: str, pictures: Mapping[str, Mapping[str, str]]) -> bool:
-    """Tell whether nbconvert renders it without HTML of the student's own, diagrams that run, or addresses that act."""
-    if len(text) > MAX_RENDERED:
+    """Tell whether nbconvert renders it, and nothing in it could be HTML, an address or a diagram."""
+    if len(text) > MAX_RENDERED or ACTS.search(INERT.sub("", text)):
         return False
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-    class Renderer(IPythonRenderer):
-        def block_html(self, html: str) -> str:
-            raise ValueError("HTML")
-
-        def inline_html(self, html: str) -> str:
-            raise ValueError("HTML")
-
-        def block_mermaidjs(self, code: str) -> str:
-            raise ValueError("a diagram, which a page's own script draws")
-
-        def link(self, text: str, url: str, title: str | None = None) -> str:
-            if not ADDRESS.fullmatch(url):
-                raise ValueError("an address that is no page's")
-            return super().link(text, url, title)
-
-        def image(self, text: str, url: str, title: str | None = None) -> str:
-            if not (ADDRESS.fullmatch(url) or PASTED.fullmatch(url) or url.startswith("attachment:")):
-                raise ValueError("an address that is no picture's")
-            return super().image(text, url, title)
-
     try:
-        renderer = Renderer(escape=False, attachments={name: dict(kinds) for name, kinds in pictures.items()})
+        renderer = IPythonRenderer(escape=False, attachments={name: dict(kinds) for name, kinds in pictures.items()})
         MarkdownWithMath(renderer=renderer).render(text)
     except Exception:  # whatever its parser stops at, nbconvert's would stop at again
         return False
