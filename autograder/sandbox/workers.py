@@ -181,12 +181,19 @@ class Worker:
 
     def load(self, program: Program, budget: Request) -> Outcome | None:
         """Load the program; return None once that is done, else the outcome that every request shares."""
-        told = {name: getattr(program, name) for name in ("module", "source", "probes", "packages")}
-        header = frames.encode_header({"op": "load", "given": dict(program.given), **told})
+        own = {"given": dict(program.given), "probes": program.probes}
+        handed_in = {name: getattr(program, name) for name in ("module", "source", "packages")}
         self._until = program.until
-        self._ask(header, b"")
-        outcome = self._hear(budget, ("loaded", "raised"))
-        return None if outcome.detail == "loaded" else replace(outcome, loading=True)
+        for header in ({"op": "define", **own}, {"op": "load", "given": list(program.given), **handed_in}):
+            self._ask(frames.encode_header(header), b"")
+            outcome = self._hear(budget, ("loaded", "raised"))
+            if outcome.detail == "loaded":
+                continue
+            if header["op"] == "load" or outcome.detail == OUT_OF_TIME.detail:
+                return replace(outcome, loading=True)
+            reason = f"{outcome.raised.types[0]}: {outcome.raised.message}" if outcome.raised else outcome.detail
+            raise SandboxError(f"The course's own probes or given modules could not be loaded: {reason}.")
+        return None
 
     def calls(self, requests: Sequence[Request]) -> Iterator[Outcome]:
         """Yield the outcome of each request, in order. All are sent at once: the worker need not wait for the next."""

@@ -16,7 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.submissions.handed_in import folder_holds_work, is_students_own, names_of, zip_holds_work
+from autograder.submissions.handed_in import (
+    UNPACKED_BY_PIECES,
+    folder_holds_work,
+    is_students_own,
+    names_of,
+    zip_holds_work,
+)
 from autograder.submissions.names import LONGEST_NAME, defines_one, is_too_long, kind_of, parts_of, stem_of, suffix_of
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
@@ -318,6 +324,8 @@ def unpack(path: Path, target: Path) -> Unpacked:
                 reason = f"holds {shown}, of which {TOO_LONG}"
             elif len(parts) > MAX_DEPTH:
                 reason = f"holds a file more than {MAX_DEPTH} folders deep: {shown}"
+            elif member.compress_type not in UNPACKED_BY_PIECES:
+                reason, noted = f"is packed by a method that is not unpacked here: {shown}", unpacked.lost
             else:
                 try:
                     written = _write(opened, member, target.joinpath(*parts), min(room, _cap(parts, top)))

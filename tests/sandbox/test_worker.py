@@ -47,9 +47,9 @@ def converse() -> Iterator[Converse]:
     worker.know_torch()
 
     def answers(source: str, *calls: Mapping[str, Any]) -> list[Answer]:
-        load = {"op": "load", "module": MODULE, "source": source, "given": GIVEN, "probes": PROBES}
         requests, written = io.BytesIO(), io.BytesIO()
-        frames.write(requests, load)
+        frames.write(requests, {"op": "define", "given": GIVEN, "probes": PROBES})
+        frames.write(requests, {"op": "load", "module": MODULE, "source": source, "given": [*GIVEN]})
         for call in calls:
             run = {"op": "run", "function": "answer", "probe": "call", "params": {}, **call}
             frames.write(requests, run, safetensors.torch.save(run.pop("inputs", {})))
@@ -59,7 +59,9 @@ def converse() -> Iterator[Converse]:
             worker.Worker().converse(requests, written)
         _restore_torch()
         written.seek(0)
-        return [_answer(frame.header, frame.blob) for frame in iter(lambda: frames.read(written), None)]
+        defined, *others = [_answer(frame.header, frame.blob) for frame in iter(lambda: frames.read(written), None)]
+        assert defined == "loaded"
+        return others
 
     yield answers
     for name in (MODULE, *GIVEN):
