@@ -255,7 +255,10 @@ def test_given_modules_change_with_the_assignment(sandbox: Sandbox) -> None:
     [
         ({"given": {"fine": "", "wrong": "1 / 0"}}, "ZeroDivisionError: division by zero"),
         ({"given": {"fine": "", "wrong": "raise SystemExit"}}, "SystemExit"),
-        ({"given": {"fine": "", "wrong": "import absent_package"}}, "ModuleNotFoundError: No module named 'absent_package'"),
+        (
+            {"given": {"fine": "", "wrong": "import absent_package"}},
+            "ModuleNotFoundError: No module named 'absent_package'",
+        ),
         ({"probes": "raise KeyError('a probe')"}, "KeyError: 'a probe'"),
         ({"probes": "import os; os._exit(3)"}, "exited with status 3"),
     ],
