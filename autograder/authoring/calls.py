@@ -8,9 +8,9 @@ What runs such a case is the engine's own probe, `autograder.sandbox.worker.call
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autograder.authoring.declarations import DTYPES, Draft, Expectation, error, fact, gradient, unchanged, value
+from autograder.authoring.declarations import Draft, Expectation, error, fact, gradient, unchanged, value
 from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
@@ -129,16 +129,6 @@ class Calls:
         sampled     how often a right answer is refused, where values are statistics of random draws; with `atol`
         """
         raises, formulas = raises or {}, {name: a for name, a in arguments.items() if isinstance(a, Formula)}
-        if dtype not in DTYPES:
-            raise Misnamed(f"{dtype!r} is not among the dtypes", likely(dtype, DTYPES))
-        for name, refusal in raises.items():
-            right = f'raises={{"{name}": ({{"argument": what instead}}, ["a word of the message"])}}'
-            is_pair = isinstance(refusal, tuple) and len(refusal) == 2 and isinstance(refusal[0], Mapping)
-            if not is_pair or not isinstance(refusal[1], list | tuple):
-                raise Misnamed("raises is a pair of a dictionary and a list", right)
-            if unknown := [argument for argument in refusal[0] if argument not in arguments]:
-                known = likely(unknown[0], arguments)
-                raise Misnamed(f"{unknown[0]!r} is not among the arguments of the call", known)
         listed = {
             "leaves": leaves,
             "constants": constants,
@@ -147,23 +137,12 @@ class Calls:
             "sliced": sliced,
             "gradients_of": gradients_of,
         }
-        for option, names in {**listed, "counted": counted, "free": free}.items():
+        mentions = {name: words for name, (_, words) in raises.items()}
+        for option, names in {**listed, "counted": counted, "free": free, **mentions}.items():
             if isinstance(names, str):  # whose letters nobody meant
                 raise Misnamed(f"{option} is {names!r}", f'a list: {option}=["{names}"]')
-        allowed: dict[str, float] = {}
-        for option, number in (("rtol", rtol), ("atol", atol)):
-            if number is not None:
-                if not isinstance(number, numbers.Real) or isinstance(number, bool) or not number >= 0:
-                    right = f"a number that is not negative, such as {option}=1e-6"
-                    raise Misnamed(f"{option} is {number!r}", right)
-                allowed[option] = number
-        inputs: dict[str, Array] = {}
-        for name, argument in arguments.items():
-            if isinstance(argument, np.ndarray) or is_numbers(argument):
-                try:
-                    inputs[name] = np.asarray(argument)
-                except ValueError as cause:
-                    raise Misnamed(f"the rows of {name} differ in length", "rows of one length") from cause
+        allowed = {name: number for name, number in (("rtol", rtol), ("atol", atol)) if number is not None}
+        inputs = {name: np.asarray(a) for name, a in arguments.items() if isinstance(a, np.ndarray) or is_numbers(a)}
         instead = {
             name: {key: a.tolist() if isinstance(a, np.ndarray) else a for key, a in changed.items()}
             for name, (changed, _) in raises.items()
@@ -177,7 +156,7 @@ class Calls:
             leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves),
             gradients_of,
             constants,
-            {name: (instead[name], words) for name, (_, words) in raises.items()},
+            {name: (instead[name], words) for name, words in mentions.items()},
             kind,
             counted,
             constant,
@@ -199,15 +178,20 @@ class Calls:
             "raises": instead,
         }
         params |= {name: entry for name, entry in more.items() if entry}
-        why: dict[str, Any] = {
-            "square": square,
-            "zero": zero,
-            "infinite": infinite,
-            "sampled": sampled,
-            "example": example,
-        }
-        free = (*free, *(arguments if raises else ()))
-        return Draft(case, title, self.probe, inputs, call.expectations, params, free=free, **why)
+        return Draft(
+            case,
+            title,
+            self.probe,
+            inputs,
+            call.expectations,
+            params,
+            free=(*free, *(arguments if raises else ())),
+            square=square,
+            zero=zero,
+            infinite=infinite,
+            sampled=sampled,
+            example=example,
+        )
 
 
 @dataclass(frozen=True)
@@ -236,6 +220,11 @@ class _Call:
     allowed: Mapping[str, float]
     cache: dict[Any, Any] = field(default_factory=dict)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the solution itself is asked what is right."""
+        return self.function in getattr(self.calls.oracle, OWN_ORACLE, ())
+
     def expectations(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         """Say all that must hold of the call with these inputs and parameters."""
         expected = [] if self.raises else self._answers(inputs, params)
@@ -253,7 +242,7 @@ class _Call:
         return {part: part.removesuffix(f" {AFTERWARDS}") for part in self.parts if part.endswith(f" {AFTERWARDS}")}
 
     def _answers(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
-        answer = self._of_solution(inputs, params) if self._is_open else self._of_oracle(inputs, params)
+        answer = self._of_solution(inputs, params) if self.is_open else self._of_oracle(inputs, params)
         message = f"{self.function} should return {{expected}}, but returned {{observed}}."
         if self.calls.probe != "call":  # a driver returns what it sees of an object
             message = f"What is seen of {self.function} should be {{expected}}, but is {{observed}}."
@@ -265,9 +254,6 @@ class _Call:
         expected = [*self._values(answer, dtype, inputs), *kinds]
         for name in self.counted:
             message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
-            if name not in self.formulas:
-                known = likely(name, self.formulas)
-                raise CaseFault(f"{name!r} is not among the functions that are counted", known)
             calls = f"calls of {name}"
             expected.append(fact(calls, f"the {calls}", answer[calls], message))
         for name in self.constants:
@@ -309,10 +295,6 @@ class _Call:
             expected.append(value(name, what, array, axes, own, attached=graph, **self.allowed))
         return expected
 
-    @property
-    def _is_open(self) -> bool:
-        return self.function in getattr(self.calls.oracle, OWN_ORACLE, ())
-
     def _of_solution(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
         key = (repr(params), *((name, array.tobytes(), array.shape) for name, array in inputs.items()))
         if key not in self.cache:
@@ -335,7 +317,7 @@ class _Call:
         def counting(name: str) -> Callable[..., Any]:
             def count(*placed: Any, **named: Any) -> Any:
                 counts[name] += 1
-                return self._formula_value(name, placed, named)
+                return self.formulas[name](*placed, **named)
 
             return count
 
@@ -373,21 +355,6 @@ class _Call:
             answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, several, strict=True)}
         return answer
 
-    def _formula_value(self, name: str, placed: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """The value of a formula; what goes wrong in it is a fault of the case."""
-        formula, count = self.formulas[name], len(placed) + len(named)
-        if count != len(formula.names):
-            told = f"the oracle {self.function} calls {name} with {count} argument{'s' * (count != 1)}"
-            right = f"a Formula of as many: Formula({' '.join('xyzuvw'[:count])!r}, …); or an oracle that calls it so"
-            raise CaseFault(f"{told}, and its formula is of {', '.join(formula.names) or 'none'}", right)
-        try:
-            return formula(*placed, **named)
-        except Exception as cause:
-            at = ", ".join([*map(_brief, placed), *(f"{key}={_brief(given)}" for key, given in named.items())])
-            told = f"the formula of {name}, {formula.expression}, raises {type(cause).__name__} at {at}: {cause}"
-            right = f"a Formula that has a value wherever {self.function} calls it, or other arguments beside it"
-            raise CaseFault(told.rstrip("."), right) from cause
-
     def _asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """What the oracle's function of that name says: by name where it has the same names, else in order."""
         oracle = getattr(self.calls.oracle, name, None)
@@ -408,22 +375,18 @@ class _Call:
 
     def _numbers(self, returned: Any, oracle: str) -> Array:
         """What an oracle returned, as an array."""
-        try:
+        with contextlib.suppress(ValueError):  # rows that differ in length
             array = np.asarray(returned)
-        except ValueError:  # rows that differ in length
-            array = np.asarray(None)
-        if array.dtype.kind in "fiub":
-            return array
-        several = isinstance(returned, list | tuple)
-        kind = "rows that differ in length, or other things than numbers" if several else type(returned).__name__
+            if array.dtype.kind in "fiub":
+                return array
         right = "numbers; a tuple or dictionary of several arrays; returns=None where text or truth values come back"
-        raise self._at_oracle(oracle, f"returns {kind} where the case asks for axes", right)
+        raise self._at_oracle(oracle, f"returns {str(returned)[:60]} where the case asks for axes", right)
 
     def _at_oracle(self, name: str, told: str, right: str) -> Misnamed:
         """A fault of the oracle's own, at the line where it is defined."""
         code = getattr(getattr(self.calls.oracle, name, None), "__code__", None)
-        place = (code.co_filename, code.co_firstlineno) if code and not self._is_open else ()
-        whose = f"the solution's {self.function}" if self._is_open else f"the oracle {name}"
+        place = (code.co_filename, code.co_firstlineno) if code and not self.is_open else ()
+        whose = f"the solution's {self.function}" if self.is_open else f"the oracle {name}"
         return Misnamed(f"{whose} {told}", right, *place)
 
 
@@ -432,11 +395,3 @@ def is_numbers(argument: object) -> bool:
     if not isinstance(argument, list) or not argument:
         return False
     return all(is_numbers(part) or type(part) in (int, float) for part in argument)
-
-
-def _brief(argument: Any) -> str:
-    """An argument of a call, as short as it can be told."""
-    array = np.asarray(argument)
-    if array.ndim:
-        return f"an array of shape {list(array.shape)}"
-    return f"{float(array):.6g}" if array.dtype.kind in "fiub" else type(argument).__name__

@@ -1,7 +1,8 @@
 """Read an assignment's text files and list all that is wrong in them, each with file and line.
 
-What may stand in items.toml is said by `autograder.grading.assignment`; the other tables are models here. Nothing of
-the author's runs: what goes wrong in their Python, `faults.explained` tells when the fixtures are made.
+What may stand in items.toml is said by `autograder.grading.assignment`, in notebook.toml by `handout.notebook`. Nothing
+of the author's runs: what goes wrong in their Python, `faults.explained` tells when the fixtures are made, and what
+keeps a handout from being made, `release`.
 """
 
 from __future__ import annotations
@@ -9,61 +10,26 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from autograder.authoring.exam.contract import CONTRACT, COSTLY, Clause, clauses_in
 from autograder.authoring.faults import Fault, Faults, likely, line_of
-from autograder.authoring.handout.notebook import BEGIN, END, EXTRAS
-from autograder.authoring.handout.release import POINTS_BEGIN, POINTS_END, without_hidden
-from autograder.grading.assignment import KEYS, OTHER_PACKAGES, PACKAGES, SLUG, faults_in
-from autograder.grading.counterexamples import DRAWS
+from autograder.authoring.handout.notebook import EXTRAS, Extras
+from autograder.authoring.handout.release import without_hidden
+from autograder.grading.assignment import KEYS, OTHER_PACKAGES, PACKAGES, faults_in
 from autograder.vocabulary.errors import FixtureError
 
 R = TypeVar("R")
-Text = Annotated[str, Field(pattern=r"\S")]
 BESIDE = "autograder.sandbox.worker."  # what of the kit runs beside student code
 NEEDED = {
     "oracle": "expected values, from loops and closed forms: `autograder new` writes one",
     "mistakes": "a tuple MISTAKES",
     "probes": "a function for each probe that a case names",
 }
-
-
-class Table(BaseModel):
-    """A table in which every key is known."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Cell(Table):
-    """A [[cell]] of notebook.toml."""
-
-    after: str
-    id: Annotated[str, Field(pattern=f"^{SLUG.pattern}$")]
-    kind: Literal["code", "text"]
-    source: Text
-
-
-class Question(Table):
-    """A [[question]] of notebook.toml."""
-
-    after: str
-    id: Annotated[str, Field(pattern=f"^{SLUG.pattern}$")]
-    points: Annotated[float, Field(gt=0)]
-    question: Text
-    guide: Text
-
-
-class Extras(Table):
-    """What only the notebook has: notebook.toml."""
-
-    without: list[str] = []
-    cell: list[Cell] = []
-    question: list[Question] = []
 
 
 def refuse_faults(folder: Path) -> None:
@@ -92,21 +58,17 @@ def reading_faults(folder: Path) -> list[Fault]:
     if isinstance(read, Fault):
         return [read, *python]
     text, data = read
-    module, readme = solution / f"{data.get('module')}.py", solution / "README.md"
-    entries = {table: _entries(data, table) for table in ("item", "curve")}
+    module = solution / f"{data.get('module')}.py"
     graded: dict[str, list[str]] = {}
-    for entry in (*entries["item"], *entries["curve"]):
+    for entry in (*_entries(data, "item"), *_entries(data, "curve")):
         if isinstance(entry.get("function"), str):
             graded.setdefault(entry["function"], []).append(str(entry.get("id")))
-    items = [item for several in graded.values() for item in several]
     return [
         *python,
         *_item_faults(folder / "items.toml", text, data, solution),
-        *_module_faults(module, list(graded), data.get("packages")),
-        *_readme_faults(readme),
-        *_in_toml(solution / EXTRAS, lambda text, data: _notebook_faults(text, data, solution, list(graded))),
+        *_package_faults(module, data.get("packages")),
+        *_in_toml(solution / EXTRAS, lambda text, data: _notebook_faults(solution / EXTRAS, text, data)),
         *_in_toml(folder / CONTRACT, lambda text, data: _contract_faults(text, data, folder, graded)),
-        *_drawing_faults(folder / f"{DRAWS}.py", items),
     ]
 
 
@@ -161,15 +123,11 @@ def _defined(path: Path) -> tuple[str, ...]:
 def _read_toml(path: Path) -> tuple[str, dict[str, Any]] | Fault:
     """The text of the file, and what it says; or why it is no TOML."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
-    except OSError as error:
-        return Fault(path, 1, f"cannot be read: {error.strerror}")
-    except UnicodeDecodeError as error:
-        return Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
-    except tomllib.TOMLDecodeError as error:
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML
         place = re.search(r"at line (\d+)", str(error))
-        return Fault(path, int(place[1]) if place else 1, f"not TOML: {error}")
+        return Fault(path, int(place[1]) if place else 1, f"cannot be read: {error}")
 
 
 def _in_toml(path: Path, faults: Callable[[str, dict[str, Any]], Iterable[Fault]]) -> Iterable[Fault]:
@@ -244,36 +202,15 @@ def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path)
         yield Fault(path, _line(text, "item", place, "hidden"), what, right)
 
 
-def _notebook_faults(text: str, data: Mapping[str, Any], solution: Path, functions: Sequence[str]) -> Iterator[Fault]:
-    path, readme = solution / EXTRAS, solution / "README.md"
+def _notebook_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator[Fault]:
     try:
         Extras.model_validate(data)
     except ValidationError as error:
         for fault in error.errors():
-            where = fault["loc"]
-            head = str(where[0]) if len(where) > 1 else ""
-            place = next((part for part in where if isinstance(part, int)), 0)
-            line = _line(text, head, place, str(where[-1])) if head else line_of(text, str(where[0]))
-            unknown = fault["type"] == "extra_forbidden"
-            right = likely(str(where[-1]), Extras.model_fields) if unknown and not head else ""
-            what = f"unknown entry {where[-1]!r}" if unknown else f"{'.'.join(map(str, where))}: {fault['msg']}"
-            yield Fault(path, line, what, right)
-    sections = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
-    places = ["", *functions, *re.findall(r"^## [ `]*(.*?)[ `]*$", sections, flags=re.MULTILINE)]
-    without = data.get("without", [])
-    for title in without if isinstance(without, list) else []:
-        if title not in places:
-            yield Fault(path, line_of(text, "without"), f"README.md has no section {title!r}", likely(title, places))
-    seen: set[Any] = set()
-    for table in ("cell", "question"):
-        for place, entry in enumerate(_entries(data, table)):
-            name, after = entry.get("id"), entry.get("after")
-            if name in seen:
-                yield Fault(path, _line(text, table, place, "id"), f"two cells are called {name!r}", "an id of its own")
-            seen.add(name)
-            if isinstance(after, str) and after not in places:
-                what = f"{name} stands after {after!r}, which README.md does not have"
-                yield Fault(path, _line(text, table, place, "after"), what, likely(after, places))
+            table, *places = map(str, fault["loc"])
+            place, key = (int(places[0]), places[-1]) if places else (0, "")
+            line = _line(text, table, place, key) if places else line_of(text, table)
+            yield Fault(path, line, f"{'.'.join([table, *places])}: {fault['msg']}")
 
 
 def _contract_faults(
@@ -292,78 +229,17 @@ def _contract_faults(
             yield Fault(path, line_of(text, row), f"no item grades {name!r}", likely(name, items))
 
 
-# Python and prose
+# Python
 
 
-def _drawing_faults(path: Path, items: Collection[str]) -> Iterator[Fault]:
-    """Find keys of DRAWS and LEFT_OUT, as they are written, that are no items."""
-    tree = _parsed(path) if path.is_file() else ast.Module([], [])
+def _package_faults(path: Path, packages: object) -> Iterator[Fault]:
+    """Find imports of the solution that are no Python, or of packages that students lack."""
+    tree = _parsed(path) if path.is_file() else ast.Module([], [])  # items.toml names it, where that is told
     if isinstance(tree, Fault):
         yield tree
         return
-    for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-        name = next((target.id for target in targets if isinstance(target, ast.Name)), "")
-        value = getattr(node, "value", None)
-        for key in value.keys if name in ("DRAWS", "LEFT_OUT") and isinstance(value, ast.Dict) else ():
-            if isinstance(key, ast.Constant) and key.value not in items:
-                yield Fault(path, key.lineno, f"{name} has the item {key.value!r}", likely(str(key.value), items))
-
-
-def _module_faults(path: Path, graded: Sequence[str], packages: object) -> Iterator[Fault]:
-    """Find markers without a partner, graded functions whose answer is not marked, packages that students lack."""
-    if not path.is_file():
-        return  # items.toml names it, where that is told
-    tree = _parsed(path)
-    if isinstance(tree, Fault):
-        yield tree
-        return
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    marked: set[str] = set()  # by either marker: of one without the other that is told
-    opened = 0
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.strip() == BEGIN:
-            if opened:
-                right = f"{END!r} before it"
-                yield Fault(path, number, f"{BEGIN!r} inside an answer that began in line {opened}", right)
-            around = [node.name for node in functions if node.lineno <= number <= (node.end_lineno or 0)]
-            if not around:
-                yield Fault(path, number, "an answer begins outside every function", "markers inside one")
-            marked |= {*around}
-            opened = number
-        elif line.strip() == END:
-            if not opened:
-                yield Fault(path, number, f"{END!r} ends no answer", f"{BEGIN!r} before it")
-                marked |= {node.name for node in [node for node in functions if node.lineno <= number][-1:]}
-            opened = 0
-    if opened:
-        yield Fault(path, opened, f"the answer that begins here has no {END!r}", "one after its last line")
-    for node in functions:
-        if node.name in graded and node.name not in marked:
-            yield Fault(path, node.lineno, f"no answer is marked in {node.name}", f"{BEGIN!r} and {END!r} around it")
     allowed = packages if isinstance(packages, list) else PACKAGES
     for place, module in _imports(tree):
         name = module.partition(".")[0]
         if name in {*PACKAGES, *OTHER_PACKAGES} - {*allowed}:
             yield Fault(path, place, f"imports {name}, which is not in packages of items.toml", f'"{name}" among them')
-
-
-def _readme_faults(path: Path) -> Iterator[Fault]:
-    """Find a text that is not there, or has no place for its table of points."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        yield Fault(path, 1, f"cannot be read: {error.strerror}", "the assignment's text")
-        return
-    except UnicodeDecodeError as error:
-        yield Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
-        return
-    begin, end = text.find(POINTS_BEGIN), text.find(POINTS_END)
-    if begin < 0 or end < begin:
-        there = POINTS_BEGIN if begin >= 0 else POINTS_END
-        right = f"{POINTS_BEGIN} and, after it, {POINTS_END}"
-        yield Fault(path, line_of(text, there), "there is no place for the table of points", right)
-    out, back = "<!-- not in the notebook -->", "<!-- in the notebook again -->"
-    if text.count(out) != text.count(back):
-        yield Fault(path, line_of(text, out), f"{out!r} and {back!r} are not in pairs", "one of each")

@@ -13,7 +13,7 @@ from autograder.authoring.exam.selfcheck import contract_slips
 from autograder.authoring.fixtures.diff import difference_text, item_json, item_text
 from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
 from autograder.authoring.fixtures.terms import Term, read_secret, read_term, secret_warning
-from autograder.authoring.fixtures.verify import Movement, regenerate_into
+from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import (
     Files,
@@ -242,24 +242,13 @@ def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: st
         return True
     print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
     for name in found.different:
-        movement = found.moved.get(name)
-        print(f"  {name}" + (f"  {_how_far(movement)}" if movement is not None else ""))
+        share, where = found.moved.get(name, (0.0, ""))
+        moved = f"  moved: {share:.2g} of what is allowed ({where})" if where else "  not in numbers alone"
+        print(f"  {name}" + moved * (name in found.moved))
     if found.harmless:
         print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
         return True
-    numbers = [moved for moved in found.moved.values() if not moved.harmless]
-    if numbers and all(moved.keeps_verdicts for moved in numbers) and not found.told:
-        print("No verdict depends on it, but a known mistake that acts otherwise here may go unnamed.")
     return False
-
-
-def _how_far(moved: Movement) -> str:
-    if moved.share == float("inf"):
-        return "not in numbers alone"
-    values = f"{moved.share:.2g} of what is allowed ({moved.where})" if moved.share else "no expected value"
-    if moved.mistakes == float("inf"):
-        return f"moved: {values}; a known mistake acts otherwise"
-    return f"moved: {values}" + (f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else "")
 
 
 @fixtures_app.command("diff")

@@ -207,8 +207,8 @@ class LiveFolder:
         """Read the questions of the assignment's notebook."""
         self._is_pending = False  # a row is written, and what it does to the grades is not
         self.questions = [
-            Question(str(entry["id"]), unwrapped(entry["question"]), unwrapped(entry["guide"]), float(entry["points"]))
-            for entry in read_extras(self.assignment).questions
+            Question(entry.id, unwrapped(entry.question), unwrapped(entry.guide), entry.points)
+            for entry in read_extras(self.assignment).question
         ]
 
     def reports(self) -> list[Report]:

@@ -168,8 +168,8 @@ def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
     lines = [row["item"] for row in rows if (line := LINE.fullmatch(row["item"])) and line[1] in assignment.functions]
     most |= dict.fromkeys(lines, 0.0)
     asked = any(row["item"] not in {*most, ""} for row in rows)
-    extras = read_extras(assignment).questions if asked else ()
-    questions = {str(entry["id"]): float(entry["points"]) for entry in extras}
+    extras = read_extras(assignment).question if asked else ()
+    questions = {entry.id: entry.points for entry in extras}
     marked = {row["item"] for row in rows if row["points"]} & set(questions)
     most = questions | most | {"": assignment.max_points + sum(questions[name] for name in marked)}
     overrides = []

@@ -366,30 +366,14 @@ def test_missing_oracle_is_named_with_its_list() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rtol": "1e-4"}, "rtol is '1e-4': a number that is not negative, such as rtol=1e-6."),
-        ({"atol": -1e-6}, "atol is -1e-06: a number that is not negative, such as atol=1e-6."),
-        ({"atol": float("nan")}, "atol is nan: a number that is not negative, such as atol=1e-6."),
         ({"leaves": "x"}, "leaves is 'x': a list: leaves=[\"x\"]."),
-        ({"dtype": "float46"}, "'float46' is not among the dtypes: 'float64' is there."),
+        ({"raises": {"none": ({"x": 0}, "zero")}}, "none is 'zero': a list: none=[\"zero\"]."),
     ],
 )
-def test_options_that_judge_nothing_are_refused_by_their_names(options: dict[str, Any], told: str) -> None:
+def test_text_in_place_of_a_list_is_refused(options: dict[str, Any], told: str) -> None:
     made = calls("def scaled(x): return x", "torch")
     with pytest.raises(Misnamed, match=f"^{re.escape(told)}"):
         made.case("scaled", "…", "scaled", {"x": array(2)}, "row", **options)
-
-
-@pytest.mark.parametrize(
-    ("refusal", "told"),
-    [
-        ({"n": 0}, "a pair of a dictionary and a list"),
-        (({"n": 0}, "n"), "a pair of a dictionary and a list"),
-        (({"m": 0}, []), "'m' is not among the arguments of the call: there are x, n"),
-    ],
-)
-def test_malformed_refusal_is_told(refusal: Any, told: str) -> None:
-    with pytest.raises(Misnamed, match=re.escape(told)):
-        calls("", "numpy").case("a", "", "f", {"x": [1.0], "n": 2}, raises={"refused": refusal})
 
 
 # Functions that are arguments

@@ -123,37 +123,16 @@ OF_TEXT = [
     Slip(ITEMS, '["shift-small"]', '["ramp-small"]', "items.toml:24", "case 'ramp-small' is listed twice"),
     Slip(ITEMS, '["shift-small"]', '["shift/small"]', "items.toml:24", "small letters, digits"),
     Slip(ITEMS, 'hidden = ["ramp-large"]', '"hidden" = ["ramp-large"]', "items.toml:15", "cannot be taken out of the"),
-    Slip(ITEMS, "points = 4", "points = 4 points", "items.toml:21", "not TOML"),
-    Slip(ITEMS, '[[item]]\nid = "ramp', '[item]\nid = "ramp', "items.toml:17", "not TOML"),
+    Slip(ITEMS, "points = 4", "points = 4 points", "items.toml:21", "cannot be read: "),
+    Slip(ITEMS, '[[item]]\nid = "ramp', '[item]\nid = "ramp', "items.toml:17", "cannot be read: "),
     # the solution and its texts
     Slip(MODULE, "def shift(x, factor):", "def shift(x, factor)", "toy.py:13", "not Python"),
-    Slip(
-        MODULE,
-        "torch.clamp(x, min=0)\n    ### END SOLUTION",
-        "torch.clamp(x, min=0)",
-        "toy.py:14",
-        "inside an answer that began in line 8",
-    ),
-    Slip(MODULE, "    ### BEGIN SOLUTION\n    return torch.add", "    return torch.add", "toy.py:16", "ends no answer"),
-    Slip(MODULE, "import torch", "### BEGIN SOLUTION\nimport torch\n### END SOLUTION", "toy.py:3", "outside every"),
-    Slip(README, "<!-- points:end -->", "", "README.md:3", "no place for the table of points"),
-    Slip(README, "<!-- points:begin -->", "<!-- not in the notebook -->", "README.md:", "points"),
-    Slip(
-        NOTEBOOK, 'after = "ramp"', 'after = "rump"', "notebook.toml:2", "after 'rump', which README.md does not have"
-    ),
-    Slip(NOTEBOOK, 'id = "why"', 'id = "try-it"', "notebook.toml:9", "two cells are called 'try-it'"),
-    Slip(
-        NOTEBOOK,
-        "points = 5",
-        'points = "five"',
-        "notebook.toml:10",
-        "question.0.points: Input should be a valid number",
-    ),
+    Slip(NOTEBOOK, "points = 5", 'points = "five"', "notebook.toml:10", "question.0.points: Input should be a valid"),
     Slip(NOTEBOOK, "Because it is so.", "", "notebook.toml:12", "question.0.guide"),
     Slip(NOTEBOOK, 'kind = "code"', 'kind = "python"', "notebook.toml:4", "'code' or 'text'"),
-    Slip(NOTEBOOK, "[[cell]]", "[[cells]]", "notebook.toml:1", "unknown entry 'cells'; 'cell' is there"),
+    Slip(NOTEBOOK, "[[cell]]", "[[cells]]", "notebook.toml:1", "cells: Extra inputs are not permitted"),
     # what the exam reads
-    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:7", "not TOML"),
+    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:7", "cannot be read: "),
     Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:8", "should have a list of items and mistakes, or the reason"),
     Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:7", "no item grades 'shft'; 'shift' is there"),
     Slip(CONTRACT, "[ramp]\n", "[ramp.a]\n", "contract.toml:1", "'a' of .ramp. should have a list"),
@@ -178,11 +157,9 @@ OF_PYTHON = [
     Slip(CASES, '("ramp-large", "three', '("ramp-huge", "three', AT_CASE, "ramp-huge is in no item"),
     Slip(ITEMS, 'hidden = ["ramp-large"]', 'hidden = ["ramp-huge"]', "items.toml:15", "ramp-huge has no draft"),
     Slip(CASES, '("shift-small"', '("ramp-small"', AT_CASE, "ramp-small: two drafts"),
-    Slip(CASES, "yield Draft(case, title,", 'yield Draft(case, "",', AT_CASE, "its title is ''"),
     Slip(CASES, '{"x": x}, answer', '{"x": x.tolist()}, answer', AT_CASE, "the input x is of type list"),
     Slip(CASES, '{"x": x}, answer', '{"x": x * np.inf}, answer', AT_CASE,
          "is (?:nan|infinite) somewhere"),
-    Slip(CASES, '{"x": x}, answer', '[x], answer', AT_CASE, "its inputs are list"),
     Slip(CASES, '{"factor": 2.5}', '{"factor": np.ones(2)}', AT_CASE, "stored .*ndarray"),
     Slip(CASES, '{"factor": 2.5}', '{"factor": [2.5, {1}]}', AT_CASE, r"stored .*set"),
     Slip(CASES, '{"factor": 2.5}', '{"factor": 2.5, (1,): 2}', AT_CASE, r"stored .*not tuple"),
@@ -194,8 +171,7 @@ OF_PYTHON = [
     Slip(CASES, '"row column", "float64"', '"row column", "float46"', "cases.py:10", "dtype 'float46'; one of float64"),
     Slip(CASES, '"row column", "float64"', '"row", "float64"', AT_CASE, "has axes .'row',. and shape .2, 3."),
     Slip(CASES, "(3, 5)", "(3, 3)", AT_CASE, "equal axis lengths"),
-    Slip(CASES, "    return right", "    return None", AT_CASE, "its answer is None"),
-    Slip(CASES, '        return [value(', "        return []\n        return [value(", AT_CASE, "an empty list"),
+    Slip(CASES, '        return [value(', "        return []\n        return [value(", AT_CASE, "nothing is expected"),
     Slip(CASES, '{"factor": 2.5}', '{"factor": 2.5, "lam": 0.0}', AT_CASE, "lam does not matter"),
     # the oracle
     Slip(ORACLE, '{"above", "below"}', '{"above", "below", "at"}', "oracle.py:4", "takes the branch .'at'"),
@@ -284,8 +260,7 @@ def test_every_wrong_edit_is_told_with_file_and_line(slip: Slip, edited: Callabl
 
 
 def test_faults_of_several_text_files_are_told_in_one_run(edited: Callable[..., list[str]]) -> None:
-    words = ("'id' 'ramp/values'", "no place for the table", "two cells", "ends no answer", "oracle says")
-    slips = [slip_of(text) for text in words[:4]]
+    slips = [slip_of(text) for text in ("'id' 'ramp/values'", "question.0.points", "list of items and mistakes")]
     told = edited(*slips, Slip(ORACLE, "def shift(x, factor):", "def shift(x, factor)", "oracle.py:12", "not Python"))
     assert all(is_told(slip, told) for slip in slips)
     assert any("oracle.py:12: not Python" in line for line in told)
@@ -362,20 +337,14 @@ def test_endless_code_is_interrupted_and_told_with_its_line(
 
 @pytest.mark.parametrize(
     ("data", "told"),
-    [(b'a = 1\nb = "\xe9"\n', ":1: not UTF-8: invalid continuation byte"), (b"a = 1\nb = = 2\n", ":2: not TOML: ")],
+    [
+        (b'a = 1\nb = "\xe9"\n', ":1: cannot be read: .*invalid continuation"),
+        (b"a = 1\nb = = 2\n", ":2: cannot be read: "),
+    ],
 )
 def test_file_that_is_no_toml_is_told_with_its_line(
     data: bytes, told: str, kit: Path, edited: Callable[..., list[str]]
 ) -> None:
     (kit / CONTRACT).write_bytes(data)
     (line,) = edited()
-    assert line.startswith(f"fixtures/toy/contract.toml{told}")
-
-
-def test_draws_of_unknown_items_are_told_with_their_line(kit: Path, edited: Callable[..., list[str]]) -> None:
-    path = kit / "fixtures/toy/counterexamples.py"
-    path.write_text("DRAWS = {\n    'ramp-value': None,\n}\n")
-    try:
-        assert any("counterexamples.py:2: DRAWS has the item" in line for line in edited())
-    finally:
-        path.unlink()
+    assert re.match(rf"fixtures/toy/contract\.toml{told}", line)

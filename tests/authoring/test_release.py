@@ -254,7 +254,7 @@ def test_each_answer_becomes_the_name_of_its_function(assignment: Assignment) ->
     [
         (lambda text: text.replace("    ### END SOLUTION\n\n\n", "\n\n"), "has no partner"),
         (lambda text: text.replace("    ### BEGIN SOLUTION\n", "", 1), "has no partner"),
-        (lambda text: text[: text.rindex("            ### END")], "'### END SOLUTION' is missing"),
+        (lambda text: text[: text.rindex("            ### END")], "has no '### END SOLUTION'"),
         (lambda text: text + "### BEGIN SOLUTION\nX = 1\n### END SOLUTION\n", "outside every function"),
         (lambda text: text.replace("    ### BEGIN SOLUTION\n", "").replace("    ### END SOLUTION\n", "", 1), "partner"),
         (lambda text: text.replace("def second", "def third"), "No answer is marked in second"),

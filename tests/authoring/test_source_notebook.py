@@ -158,7 +158,7 @@ def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: 
     refuse_leaks({"n.ipynb": to_bytes(released(notebook))}, solution, fixtures, guides)
     with pytest.raises(ReleaseError, match="line of the solution"):
         refuse_leaks({"n.ipynb": to_bytes(notebook)}, solution, fixtures)
-    marked, asked = released(notebook), read_extras(assignment).questions[0]["id"]
+    marked, asked = released(notebook), read_extras(assignment).question[0].id
     cells(marked)[asked]["source"] = cells(notebook)[asked]["source"]
     with pytest.raises(ReleaseError, match="line of the solution"):
         refuse_leaks({"n.ipynb": to_bytes(marked)}, solution, fixtures, guides)
@@ -192,8 +192,9 @@ def test_given_code_between_functions_comes_before_the_one_below(assignment: Ass
     ("written", "complaint"),
     [
         ("without = [", "cannot be used"),
-        ("[[cell]]\nafter = 'Points'\nid = 'a'\nkind = 'code'", "a lacks 'source'"),
-        ("[[question]]\nafter = 'Points'\nid = 'q'\npoints = 5\nquestion = '?'", "q lacks 'guide'"),
+        ("[[cell]]\nafter = 'Points'\nid = 'a'\nkind = 'code'", "cell.0.source"),
+        ("[[question]]\nafter = 'Points'\nid = 'q'\npoints = 5\nquestion = '?'", "question.0.guide"),
+        ("without = ['Nowhere']", "leaves out 'Nowhere', a section"),
         ("[[cell]]\nafter = 'Nowhere'\nid = 'lost'\nkind = 'text'\nsource = 'x'", "puts lost after a section"),
         ("[[cell]]\nafter = 'ramp'\nid = 'shift'\nkind = 'code'\nsource = 'x'", "two cells called 'shift'"),
     ],

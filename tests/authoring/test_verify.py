@@ -17,7 +17,7 @@ from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignme
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.authoring.fixtures.terms import Term
-from autograder.authoring.fixtures.verify import movement, regenerate_into, verify
+from autograder.authoring.fixtures.verify import ENOUGH, movement, regenerate_into, verify
 from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
 from autograder.vocabulary.errors import FixtureError
@@ -60,9 +60,8 @@ def test_verify_tells_changed_generator_unknown_file_and_version(kit: Path) -> N
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         f"torch was 1.2.3 when they were made, and is {versions()['torch']} here.",
-        "3 of 7 files would be made otherwise now:",
+        "2 of 7 files would be made otherwise now:",
         "  hidden/ramp-values.safetensors  not in numbers alone",
-        "  manifest.json",
         "  public/left-over.safetensors",
         "Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.",
     ]
@@ -110,11 +109,10 @@ def test_rounding_is_told_as_a_share_and_passes(kit: Path) -> None:
     store_version(kit, "torch", "1.2.3")
     done = autograder(kit, "fixtures", "verify")
     assert (done.returncode, done.stderr) == (0, "")
-    first, count, ramp, manifest, last = done.stdout.splitlines()
+    first, count, ramp, last = done.stdout.splitlines()
     assert first.startswith("torch was 1.2.3")
-    assert count == "2 of 6 files would be made otherwise now:"
+    assert count == "1 of 6 files would be made otherwise now:"
     assert ramp == "  hidden/ramp-values.safetensors  moved: 0.02 of what is allowed (ramp-large: ramp)"
-    assert manifest == "  manifest.json"
     assert last == "That is rounding: no verdict depends on it, and grading here is as good as where they were made."
 
 
@@ -132,42 +130,32 @@ def test_what_moved_by_more_than_rounding_is_a_failure(
     store_moved(kit, move)
     found = verify(toy_assignment(kit))
     assert not found.harmless
-    assert found.moved["hidden/ramp-values.safetensors"].share == pytest.approx(share, rel=0.02)
+    assert found.moved["hidden/ramp-values.safetensors"][0] == pytest.approx(share, rel=0.02)
 
 
 @pytest.mark.long
 def test_mistake_numbers_may_move_within_their_own_tolerance(kit: Path) -> None:
-    store_moved(kit, lambda array: array * (1 + 5e-7), mistakes=True)
+    store_moved(kit, lambda array: array * (1 + 4e-7), mistakes=True)
     found = verify(toy_assignment(kit))
     assert found.harmless
-    assert 0.3 < found.moved["hidden/ramp-values.safetensors"].mistakes < 0.6
+    assert 0.2 < found.moved["hidden/ramp-values.safetensors"][0] < 0.5
     store_moved(kit, lambda array: array * (1 + 5e-6), mistakes=True)
     assert not verify(toy_assignment(kit)).harmless
-
-
-@pytest.mark.long
-def test_mistake_that_acts_otherwise_is_told(kit: Path) -> None:
-    store_moved(kit, lambda array: array[:2], mistakes=True)
-    done = autograder(kit, "fixtures", "verify")
-    assert done.returncode == 3
-    lines = done.stdout.splitlines()
-    assert lines[1] == "  hidden/ramp-values.safetensors  moved: no expected value; a known mistake acts otherwise"
-    assert lines[3] == "No verdict depends on it, but a known mistake that acts otherwise here may go unnamed."
 
 
 @pytest.mark.long
 def test_a_hint_that_changed_is_no_rounding(kit: Path) -> None:
     change(kit / "fixtures/toy/mistakes.py", "Where is the factor?", "Which factor?")
     found = verify(toy_assignment(kit))
-    assert (found.different, found.told, found.harmless) == (("manifest.json",), ("manifest.json",), False)
+    assert (found.different, found.harmless) == (("manifest.json",), False)
 
 
 @pytest.mark.parametrize(("factor", "is_rounding"), [(1, True), (1 + 1e-15, True), (1 + 1e-13, False), (2, False)])
 def test_inputs_that_moved_are_rounding_in_their_last_digits_alone(kit: Path, factor: float, is_rounding: bool) -> None:
     cases = list(read_fixtures(toy_assignment(kit)).cases)
     other = [replace(case, inputs={"x": case.inputs["x"] * factor}) for case in cases]
-    assert movement(cases, other).harmless is is_rounding
-    assert not movement(cases, cases[1:]).harmless
+    assert (movement(cases, other)[0] <= ENOUGH) is is_rounding
+    assert movement(cases, cases[1:]) == (np.inf, "")
 
 
 # A term's set

@@ -30,11 +30,12 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import jinja2
+from pydantic import BaseModel, ConfigDict, Field
 
-from autograder.grading.assignment import PACKAGES, Assignment
+from autograder.grading.assignment import PACKAGES, SLUG, Assignment
 from autograder.submissions.notebook import MAX_WORDS, WrittenCell
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number
@@ -73,46 +74,57 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
+Text = Annotated[str, Field(pattern=r"\S")]
 
 
-@dataclass(frozen=True)
-class Extras:
+class Table(BaseModel):
+    """A table of notebook.toml, in which every key is known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    after: str
+    id: Annotated[str, Field(pattern=f"^{SLUG.pattern}$")]
+
+
+class Extra(Table):
+    """A [[cell]]."""
+
+    kind: Literal["code", "text"]
+    source: Text
+
+
+class Question(Table):
+    """A [[question]]."""
+
+    points: Annotated[float, Field(gt=0)]
+    question: Text
+    guide: Text
+
+
+class Extras(BaseModel):
     """What stands in notebook.toml."""
 
-    without: Sequence[str] = ()
-    cells: Sequence[Mapping[str, Any]] = ()
-    questions: Sequence[Mapping[str, Any]] = ()
+    model_config = Table.model_config
+
+    without: list[str] = []
+    cell: list[Extra] = []
+    question: list[Question] = []
 
     @property
     def guides(self) -> str:
         """All that only those who mark may read."""
-        return "\n".join(question["guide"] for question in self.questions)
-
-
-@dataclass
-class _Parts:
-    """A module in the order of a notebook: given code, and the text of each graded function."""
-
-    rules: str = ""
-    given: dict[str, str] = field(default_factory=dict)  # before which function → code
-    answers: dict[str, str] = field(default_factory=dict)
+        return "\n".join(question.guide for question in self.question)
 
 
 def read_extras(assignment: Assignment) -> Extras:
-    """What notebook.toml says; nothing where there is none."""
+    """Read notebook.toml; nothing where there is none."""
     path = assignment.solution / EXTRAS
     if not path.is_file():
         return Extras()
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        extras = Extras(data.get("without", ()), data.get("cell", ()), data.get("question", ()))
-        for entry in (*extras.cells, *extras.questions):
-            keys = ("kind", "source") if entry in extras.cells else ("points", "question", "guide")
-            if missing := [key for key in ("after", "id", *keys) if key not in entry]:
-                raise ValueError(f"{entry.get('id', 'an entry')} lacks {missing[0]!r}")
-    except ValueError as error:
+        return Extras.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:  # of pydantic, too
         raise ReleaseError(f"{path} cannot be used: {error}.") from error
-    return extras
 
 
 def source_notebook(assignment: Assignment, readme: str, module: str, extras: Extras) -> Notebook:
@@ -120,25 +132,27 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
 
     readme, module    their text; the readme with its table of points
     """
-    parts = _parts(module, assignment)
+    rules, opening, answers = _module_cells(module, assignment)
     cells: list[Cell] = []
     places: set[str] = set()
-    for title, text in _sections(readme, extras.without):
-        cells.append(_prose(title or "title", text))
+    for title, text in _sections(readme):
         places.add(title)
-        if title in parts.answers:
-            cells += _function(title, parts, assignment)
-        cells += _extra_cells(title, extras)
+        if title in extras.without:
+            continue
+        cells += [_prose(title or "title", text), *answers.get(title, ()), *_extra_cells(title, extras)]
         if title == "":  # the rules for all functions, then what stands before the first: imports and constants
-            opening = next(iter(parts.given.values()), "")
             cells.append(_locked(FIRST, first_cell(assignment.name, assignment.packages)))
-            cells += [_prose("rules", parts.rules)] if parts.rules else []
+            cells += [_prose("rules", rules)] if rules else []
             cells += [_locked("imports", opening)] if opening else []
-    for name in assignment.functions:
-        if name not in places:
-            cells += [*_function(name, parts, assignment), *_extra_cells(name, extras)]
-            places.add(name)
-    if lost := [str(one["id"]) for one in (*extras.cells, *extras.questions) if one["after"] not in places]:
+    for name in (name for name in assignment.functions if name not in places):
+        if name not in answers:
+            raise ReleaseError(f"{assignment.module}.py does not define {name}.")
+        cells += [*answers[name], *_extra_cells(name, extras)]
+    places |= {*assignment.functions}
+    if unknown := {*extras.without} - places:
+        raise ReleaseError(f"{EXTRAS} leaves out {min(unknown)!r}, a section that README.md does not have.")
+    places -= {*extras.without}
+    if lost := [entry.id for entry in (*extras.cell, *extras.question) if entry.after not in places]:
         raise ReleaseError(f"{EXTRAS} puts {lost[0]} after a section that README.md does not have.")
     ids = [cell["id"] for cell in cells]
     if twice := [name for name in ids if ids.count(name) > 1]:
@@ -184,67 +198,58 @@ def checksum(cell: Cell) -> str:
 # README.md
 
 
-def _sections(readme: str, without: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _sections(readme: str) -> Iterator[tuple[str, str]]:
     """Title and text of each section, the first without a title; backquotes are taken off a title."""
     text = COMMENT.sub("", LEFT_OUT.sub("", readme))
     for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
         head = section.partition("\n")[0]
-        title = head.removeprefix("## ").strip(" `") if head.startswith("## ") else ""
-        if title not in without:
-            yield title, section.strip()
+        yield head.removeprefix("## ").strip(" `") if head.startswith("## ") else "", section.strip()
 
 
 # The module
 
 
-def _parts(module: str, assignment: Assignment) -> _Parts:
+def _module_cells(module: str, assignment: Assignment) -> tuple[str, str, dict[str, list[Cell]]]:
+    """Return the rules of the docstring, the code before the first graded function, and the cells of each function.
+
+    A function's cells are given code that stands before it, its answer, and a test for each of its items.
+    """
     tree = ast.parse(module)
     lines = module.splitlines(keepends=True)
     docstring = ast.get_docstring(tree) or ""
-    parts = _Parts(rules=docstring.partition(RULES_END)[0].strip())
     position = tree.body[0].end_lineno or 0 if docstring else 0
+    opening = ""
+    cells: dict[str, list[Cell]] = {}
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in assignment.functions:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            parts.given[node.name] = "".join(lines[position : first - 1]).strip()
-            parts.answers[node.name] = "".join(lines[first - 1 : node.end_lineno or 0]).rstrip()
-            position = node.end_lineno or 0
-            while position < len(lines) and lines[position].strip() == END:  # a comment: no syntax tree holds it
-                parts.answers[node.name] += f"\n{lines[position].rstrip()}"
-                position += 1
-    return parts
-
-
-def _function(name: str, parts: _Parts, assignment: Assignment) -> list[Cell]:
-    """Given code that stands before the function, its answer cell, and a test cell for each of its items."""
-    if name not in parts.answers:
-        raise ReleaseError(f"{assignment.module}.py does not define {name}.")
-    first = next(iter(parts.answers))
-    given = [_locked(f"before-{name}", parts.given[name])] if name != first and parts.given[name] else []
-    cells = [*given, _cell("code", name, parts.answers[name], solution=True)]
-    for item in (item for item in assignment.items if item.function == name):
-        points = "1 point" if item.points == 1 else f"{number(item.points)} points"
-        test = TEST_CELL.format(item=item, points=points, assignment=assignment.name)
-        cells.append(_cell("code", item.id, test, locked=True, points=item.points))
-    return cells
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name not in assignment.functions:
+            continue
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        given = "".join(lines[position : first - 1]).strip()
+        position = node.end_lineno or 0
+        while position < len(lines) and lines[position].strip() == END:  # a comment: no syntax tree holds it
+            position += 1
+        opening = opening if cells else given
+        own = cells[node.name] = [_locked(f"before-{node.name}", given)] if cells and given else []
+        own.append(_cell("code", node.name, "".join(lines[first - 1 : position]).rstrip(), solution=True))
+        for item in (item for item in assignment.items if item.function == node.name):
+            points = "1 point" if item.points == 1 else f"{number(item.points)} points"
+            test = TEST_CELL.format(item=item, points=points, assignment=assignment.name)
+            own.append(_cell("code", item.id, test, locked=True, points=item.points))
+    return docstring.partition(RULES_END)[0].strip(), opening, cells
 
 
 # notebook.toml
 
 
-def _extra_cells(place: str, extras: Extras) -> list[Cell]:
-    cells = []
-    for extra in extras.cells:
-        if extra["after"] == place:
-            text = str(extra["source"]).strip()
-            cells.append(_locked(str(extra["id"]), text) if extra["kind"] == "code" else _prose(extra["id"], text))
-    for question in extras.questions:
-        if question["after"] == place:
-            asked = f"**Question, {number(question['points'])} points.** {str(question['question']).strip()}"
-            guide = f"{BEGIN}\n**Marking guide.**\n\n{str(question['guide']).strip()}\n{END}"
-            cells.append(_locked(f"{question['id']}-question", asked, "markdown"))
-            cells.append(_cell("markdown", str(question["id"]), guide, solution=True, points=question["points"]))
-    return cells
+def _extra_cells(place: str, extras: Extras) -> Iterator[Cell]:
+    for extra in (extra for extra in extras.cell if extra.after == place):
+        text = extra.source.strip()
+        yield _locked(extra.id, text) if extra.kind == "code" else _prose(extra.id, text)
+    for question in (question for question in extras.question if question.after == place):
+        asked = f"**Question, {number(question.points)} points.** {question.question.strip()}"
+        guide = f"{BEGIN}\n**Marking guide.**\n\n{question.guide.strip()}\n{END}"
+        yield _locked(f"{question.id}-question", asked, "markdown")
+        yield _cell("markdown", question.id, guide, solution=True, points=question.points)
 
 
 # Cells

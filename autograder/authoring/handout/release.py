@@ -144,29 +144,30 @@ def stub(source: str, assignment: Assignment) -> str:
 
     Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
     """
-    tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    defined = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     replaced: set[str] = set()
     kept: list[str] = []
-    inside = False
+    opened = 0
     for position, line in enumerate(source.splitlines(keepends=True), start=1):
         marker = line.strip()
-        if marker in (BEGIN, END) and inside == (marker == BEGIN):
-            raise ReleaseError(f"Line {position} of {assignment.module}.py: {marker!r} has no partner.")
+        where = f"Line {position} of {assignment.module}.py"
+        if marker in (BEGIN, END) and bool(opened) == (marker == BEGIN):
+            raise ReleaseError(f"{where}: {marker!r} has no partner.")
         if marker == BEGIN:
-            around = [node for node in functions if node.lineno <= position <= (node.end_lineno or 0)]
-            if not around:
-                where = f"Line {position} of {assignment.module}.py"
+            around = [node for node in defined if node.lineno <= position <= (node.end_lineno or 0)]
+            functions = [node for node in around if isinstance(node, ast.FunctionDef)]
+            if not functions:
                 raise ReleaseError(f"{where}: an answer stands outside every function.")
-            name = max(around, key=lambda node: node.lineno).name
-            replaced |= {name, *(node.name for node in classes if node.lineno <= position <= (node.end_lineno or 0))}
+            name = max(functions, key=lambda node: node.lineno).name
+            replaced |= {node.name for node in around}
             kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
-        elif not inside:
+            opened = position
+        elif marker == END:
+            opened = 0
+        elif not opened:
             kept.append(line)
-        inside = marker == BEGIN or (inside and marker != END)
-    if inside:
-        raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
+    if opened:
+        raise ReleaseError(f"Line {opened} of {assignment.module}.py: an answer has no {END!r}.")
     if whole := [name for name in assignment.functions if name not in replaced]:
         raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
     return without_marks("".join(kept))
