@@ -12,7 +12,7 @@ import json
 import stat
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.grading.assignment import Assignment, find_assignments, unreadable
@@ -22,7 +22,7 @@ from autograder.submissions.handed_in import is_students_own
 from autograder.submissions.names import defined
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import FixtureError, UsageError
-from autograder.vocabulary.files import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
+from autograder.vocabulary.files import MAX_DIRECTORY, beginning, entries_of, is_file_at, names_in_zip, open_regular
 
 MAX_ENTRIES = 1_000  # of one submission, nearest to the top first
 MAX_DEPTH = 8
@@ -34,7 +34,7 @@ CLEAR = 4  # times as many submissions of one assignment as of all others leave 
 def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
     """Choose the assignment `name` under `root`, the only one, or the one that the submissions at `paths` are of.
 
-    A stray file of another in a whole class changes nothing, nor does an empty one beside others. Raises UsageError
+    A stray file of another in a whole class changes nothing, and an empty file says nothing. Raises UsageError
     where they are of several, or do not say of which; FixtureError where an assignment cannot be read, which may be
     the one that they are of.
     """
@@ -44,12 +44,11 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
         raise FixtureError(f"{next(iter(faults.values()))} {advice}")
     if len(known) == 1:
         return known[0]
-    votes = [_vote(files, known) for path in paths for files in _submissions_at(path.resolve(), known)]
-    strongest = min((strength for strength, modules in votes if modules), default=0)
-    chosen = _most([modules for _, modules in votes], known)
-    if len(chosen) > 1:
-        by_best_evidence = _most([modules for strength, modules in votes if strength == strongest], known)
-        chosen = by_best_evidence if len(by_best_evidence) == 1 else chosen
+    votes = [_modules_of(files, known) for path in paths for files in _submissions_at(path.resolve(), known)]
+    sure = [modules for modules in votes if len(modules) == 1]
+    counts = Counter(module for modules in sure or votes for module in modules)
+    clear = [module for module, count in counts.items() if count >= CLEAR * (counts.total() - count)]
+    chosen = [assignment for assignment in known if assignment.module in (clear or counts)]
     if len(chosen) == 1:
         return chosen[0]
     for path in paths:
@@ -122,35 +121,21 @@ def _names(assignments: Iterable[Assignment]) -> str:
     return ", ".join(assignment.name for assignment in assignments)
 
 
-def _most(votes: Iterable[Collection[str]], known: Sequence[Assignment]) -> list[Assignment]:
-    """Return the assignment that nearly all submissions are of, else all that some are of."""
-    counts = Counter(module for modules in votes for module in modules)
-    clear = [module for module, count in counts.items() if count >= CLEAR * (counts.total() - count)]
-    return [assignment for assignment in known if assignment.module in (clear or counts)]
+def _modules_of(files: Sequence[Path], known: Sequence[Assignment]) -> set[str]:
+    """Return the modules that a submission is of: by a file's name, by a part of one, or by the functions in it.
 
-
-def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[str]]:
-    """Return what says of which modules a submission is, and those modules; the lowest number is the best evidence.
-
-    0: a file's name, 1: a part of it (lovelaceada_1_2_policy_gradient-1.py), 2: functions, 3: an empty file's name
+    Names nearest to the top count (`lovelaceada_1_2_policy_gradient-1.py`), and where two fit one name, the longer.
     """
-    sources = _sources(files)
-    full = [file for file in sources if not _is_empty(file)]
-    exact = [file for file in full if file.stem in {one.module for one in known}]
-    if modules := _named(exact or full, known):
-        return (0 if exact else 1), modules
+    modules = [one.module for one in known]
+    full = [file for file in _sources(files) if not is_file_at(file) or file.stat().st_size]  # members of zips, too
+    exact = [file for file in full if file.stem in modules]
+    fitting = [(len(file.parts), [module for module in modules if module in file.stem]) for file in exact or full]
+    nearest = min((depth for depth, named in fitting if named), default=0)
+    if any(named for _, named in fitting):
+        return {max(named, key=len) for depth, named in fitting if named and depth == nearest}
     text = _text(full)
     counts = {one.module: len(defined(text, one.functions)) for one in known}
-    if most := max(counts.values()):
-        return 2, {module for module, count in counts.items() if count == most}
-    return 3, _named(sources, known)
-
-
-def _named(files: Sequence[Path], known: Sequence[Assignment]) -> set[str]:
-    """Return the modules that names of files hold, nearest to the top; where two fit one name, the longer counts."""
-    fitting = [(len(file.parts), [one.module for one in known if one.module in file.stem]) for file in files]
-    nearest = min((depth for depth, modules in fitting if modules), default=0)
-    return {max(modules, key=len) for depth, modules in fitting if modules and depth == nearest}
+    return {module for module, count in counts.items() if count == max(counts.values()) > 0}
 
 
 def _sources(files: Iterable[Path]) -> list[Path]:
@@ -198,14 +183,6 @@ def _files_below(path: Path) -> list[Path]:
             elif stat.S_ISREG(mode):
                 files += [place, *_members(place, MAX_DIRECTORY, MAX_ENTRIES - len(files))]
     return files[:MAX_ENTRIES]
-
-
-def _is_empty(file: Path) -> bool:
-    """Tell whether it is a file without a byte, which anybody may have left; members of zips count as written."""
-    try:
-        return not file.lstat().st_size
-    except OSError:
-        return False
 
 
 def _members(path: Path, most: int, count: int) -> list[Path]:

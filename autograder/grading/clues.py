@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -34,23 +34,19 @@ FINEST_STEP = 2.0**-10
 
 BARE = "times what it should be."
 SAME = "All your values are the same, but they should not be."
+OFFSET = "All your values are off by the same amount. What is added or subtracted there?"
 HOLES = "Yours is not a finite number only"
 WORDS = {  # kind of clue → its sentence; the first that all cases show is told
-    "axes-swapped": "The values are right, but the axes stand in the order [{detail}].",
-    "shape-alone": "The values are right and in the right order. Only the shape is wrong.",
-    "summed": "Your values are the expected ones, summed over {detail}.",
-    "averaged": "Your values are the expected ones, averaged over {detail}.",
     "holes": f"{HOLES} where it should be {{detail}}.",
     "zero": "All your values are zero.",
     "sign": "{each} has the right size and the wrong sign.",
     "factor": "",  # see _factor_sentence
-    "offset": "",  # see _offset_sentence
+    "offset": "",  # the amount, or OFFSET
     "same": SAME,
     "transposed": "Your values are the expected ones with {detail} interchanged.",
     "reshaped": "Your values are the expected ones in another order: reshaping does not interchange {detail}.",
     "only-zeroed": "Only values that should be {detail} are wrong: yours are zero there.",
     "only": "Only values that should be {detail} are wrong.",
-    "rounded": "{each} has lost digits: something was computed in {detail} precision.",
 }
 KINDS = tuple(WORDS)
 
@@ -182,8 +178,11 @@ def describe(wrongs: Sequence[Wrong]) -> str:
         shown = [table[kind, detail] for table, _ in speaking]
         if kind == "factor":
             sentence = _factor_sentence(shown, all_wrong)
+        elif kind == "offset" and not _is_constant(shown, relative=False):
+            sentence = OFFSET if all(_is_enough([clue], free=1) for clue in shown) else ""
         elif kind == "offset":
-            sentence = _offset_sentence(shown, all_wrong)
+            amount = f"{abs(shown[0].number):.4g} too {'large' if shown[0].number > 0 else 'small'}"
+            sentence = f"{first.each} is {amount}." if _is_enough(shown, free=1) else ""
         elif not _is_enough(shown) or (kind == "zero" and said_already):
             sentence = ""
         else:
@@ -215,7 +214,7 @@ def _is_constant(shown: Sequence[Clue], *, relative: bool) -> bool:
 def _factor_sentence(shown: Sequence[Clue], wrongs: Sequence[Wrong]) -> str:
     each, signs = wrongs[0].each, {clue.number < 0 for clue in shown}
     constant = _is_constant(shown, relative=True)
-    names = _names_of(shown, wrongs, _named_factors) if len(signs) == 1 else []
+    names = _names_of(shown, wrongs) if len(signs) == 1 else []
     if len(names) == 1 and _is_enough(shown, free=constant):
         [name] = names
         if constant:
@@ -234,34 +233,19 @@ def _factor_sentence(shown: Sequence[Clue], wrongs: Sequence[Wrong]) -> str:
     return ""
 
 
-def _offset_sentence(shown: Sequence[Clue], wrongs: Sequence[Wrong]) -> str:
-    signs = {clue.number > 0 for clue in shown}
-    if len(signs) == 1 and _is_enough(shown, free=1):
-        direction = "large" if signs == {True} else "small"
-        names = _names_of(shown, wrongs, _products)
-        if _is_constant(shown, relative=False):
-            return f"{wrongs[0].each} is {abs(shown[0].number):.4g} too {direction}."
-        if len(names) == 1:
-            return f"{wrongs[0].each} is too {direction} by {names[0]}."
-    if all(_is_enough([clue], free=1) for clue in shown):
-        return "All your values are off by the same amount. What is added or subtracted there?"
-    return ""
+# Factors that have a name
 
-
-# Factors and amounts that have a name
-
-Names = Callable[[Mapping[str, int]], Mapping[str, float]]
 LESS = "over one less than that"
 SMALL = 3  # of sizes up to this one, such a quotient is 2 or 1.5, which other causes have as well
 
 
-def _names_of(shown: Sequence[Clue], wrongs: Sequence[Wrong], named: Names) -> list[str]:
-    """Return what the number of every case may be called."""
+def _names_of(shown: Sequence[Clue], wrongs: Sequence[Wrong]) -> list[str]:
+    """Return what the factor of every case may be called."""
     long = {axis for wrong in wrongs for axis, size in wrong.sizes.items() if size > 1}
     fitting = [
         {
             name
-            for name, number in named({axis: size for axis, size in wrong.sizes.items() if axis in long}).items()
+            for name, number in _factors_of({a: size for a, size in wrong.sizes.items() if a in long}).items()
             if abs(abs(clue.number) - number) <= clue.precision * max(number, 1.0)
         }
         for clue, wrong in zip(shown, wrongs, strict=True)
@@ -271,15 +255,10 @@ def _names_of(shown: Sequence[Clue], wrongs: Sequence[Wrong], named: Names) -> l
     return sorted(name for name in set.intersection(*fitting) if not name.endswith(by_chance))
 
 
-def _products(sizes: Mapping[str, int]) -> dict[str, float]:
-    """Return `the size of trial`, `the sizes of batch and trial`, … → the product."""
-    groups = [names for count in range(1, len(sizes) + 1) for names in itertools.combinations(sizes, count)]
-    return {_size_of(names): float(math.prod(sizes[name] for name in names)) for names in groups}
-
-
-def _named_factors(sizes: Mapping[str, int]) -> dict[str, float]:
+def _factors_of(sizes: Mapping[str, int]) -> dict[str, float]:
     """Return the factors that have a name, made of these sizes."""
-    parts = _products(sizes)
+    groups = [names for count in range(1, len(sizes) + 1) for names in itertools.combinations(sizes, count)]
+    parts = {_size_of(names): float(math.prod(sizes[name] for name in names)) for names in groups}
     for axis, size in sizes.items():
         less, quotient = f"{_size_of([axis])} {LESS}", size / max(size - 1, 1)
         parts |= {less: quotient, f"the square root of {less}": math.sqrt(quotient)}
@@ -342,25 +321,29 @@ def _evidence(values: Array) -> float:
 def _clues(wrong: Wrong) -> list[Clue]:
     """Return all that one wrong array shows; nothing where it is right or cannot be compared."""
     expected, observed = wrong.expectation.array, wrong.observed
-    if expected is None or any(a.dtype.kind not in "fiub" or not 0 < a.size <= MAX_SIZE for a in (expected, observed)):
+    if (
+        expected is None
+        or observed.shape != expected.shape
+        or any(a.dtype.kind not in "fiub" or not 0 < a.size <= MAX_SIZE for a in (expected, observed))
+    ):
         return []
     with np.errstate(all="ignore"):
-        if observed.shape != expected.shape:
-            return list(_shape_clues(wrong.expectation, expected, observed))
         pair = Pair.of(wrong.expectation, expected, observed)
         if not np.isfinite(pair.expected).all() or _is_right(wrong):
             return []
         holes = ~np.isfinite(pair.observed)
         if holes.any():
             return list(_only(pair, holes, "holes"))
-        shown = [*_factors(pair), *_offsets(pair), *_orders(pair, wrong.expectation), *_flat(pair)]
+        shown = [*_factors(pair), *_offsets(pair), *_orders(pair, wrong.expectation)]
+        if not pair.observed.any():
+            shown.append(Clue("zero", evidence=FULL * int(pair.telling.sum())))
+        elif np.ptp(pair.observed) <= 1e-6 * np.abs(pair.observed).max():
+            shown.append(Clue("same", evidence=_evidence(pair.expected) - FULL))
         if expected.dtype.kind == "f":  # which index or count is wrong follows from no value
             wrong_places = ~pair.near(pair.expected)
             shown += _only(pair, wrong_places, "only")
             if not pair.observed[wrong_places].any():
                 shown += [replace(c, kind="only-zeroed") for c in shown if c.kind == "only" and c.detail != "zero"]
-        if wrong.expectation.dtype == observed.dtype.name == "float64":
-            shown += _lost_digits(pair)
         return [_borne_out(clue, wrong) for clue in shown]
 
 
@@ -372,27 +355,6 @@ def _borne_out(clue: Clue, wrong: Wrong) -> Clue:
             if other.kind == clue.kind and same:
                 clue = replace(clue, evidence=clue.evidence + other.evidence)
     return clue
-
-
-def _shape_clues(expectation: Expectation, expected: Array, observed: Array) -> Iterator[Clue]:
-    """Find the right values in another shape, or summed or averaged."""
-    wide = widened(expected)
-    if expected.ndim > MAX_AXES or not np.isfinite(wide).all():
-        return
-    axes = expectation.axes if len(expectation.axes) == expected.ndim else ()
-    candidates = [
-        ("axes-swapped", " ".join(axes[axis] for axis in order), wide.transpose(order))
-        for order in itertools.permutations(range(len(axes)))
-        if list(order) != sorted(order)
-    ]
-    if observed.size == expected.size:
-        candidates.append(("shape-alone", "", wide.reshape(observed.shape)))
-    for (axis, name), keepdims in itertools.product(enumerate(axes), (False, True)):
-        candidates.append(("summed", name, wide.sum(axis, keepdims=keepdims)))
-        candidates.append(("averaged", name, wide.mean(axis, keepdims=keepdims)))
-    for kind, detail, predicted in candidates:
-        if predicted.shape == observed.shape and Pair.of(expectation, predicted, observed).near(predicted).all():
-            yield Clue(kind, detail, evidence=_evidence(predicted))
 
 
 def _factors(pair: Pair) -> Iterator[Clue]:
@@ -439,14 +401,6 @@ def _orders(pair: Pair, expectation: Expectation) -> Iterator[Clue]:
                 yield Clue(kind, swapped, evidence=_evidence(predicted[changed]))
 
 
-def _flat(pair: Pair) -> Iterator[Clue]:
-    """Zero everywhere, or the same everywhere."""
-    if not pair.observed.any():
-        yield Clue("zero", evidence=FULL * int(pair.telling.sum()))
-    elif np.ptp(pair.observed) <= 1e-6 * np.abs(pair.observed).max():
-        yield Clue("same", evidence=_evidence(pair.expected) - FULL)
-
-
 def _only(pair: Pair, wrong: Array, kind: str) -> Iterator[Clue]:
     """Only values that should be zero, or of one sign, are wrong: how surprising is that of so many places?"""
     zero = np.abs(pair.expected) <= pair.allowed
@@ -458,15 +412,6 @@ def _only(pair: Pair, wrong: Array, kind: str) -> Iterator[Clue]:
         if 0 < number < wrong.size and not (wrong & ~region).any():
             bits = math.log2(math.comb(wrong.size, number)) - math.log2(math.comb(inside, number))
             yield Clue(kind, name, evidence=bits / 2)
-
-
-def _lost_digits(pair: Pair) -> Iterator[Clue]:
-    """Nearly right values that went through a shorter float type on their way."""
-    if (np.abs(pair.observed - pair.expected) > NEARLY_ONE * np.abs(pair.expected).max()).any():
-        return
-    for dtype, name in ((np.float16, "half"), (np.float32, "single")):
-        if np.array_equal(pair.observed.astype(dtype), pair.observed):
-            yield Clue("rounded", name, evidence=_evidence(pair.expected[pair.expected.astype(dtype) != pair.expected]))
 
 
 # The weights of a run, update by update

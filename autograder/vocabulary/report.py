@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from autograder import __version__
 from autograder.vocabulary.text import INVISIBLE
@@ -173,61 +174,46 @@ def json_bytes(data: Mapping[str, Any]) -> bytes:
 
 # Reading: a report may have been edited by hand, or be another program's
 
-Record = TypeVar("Record", CaseResult, ItemResult, SubmissionInfo, Report)
-_TEXTS = {
-    kind: [field.name for field in fields(kind) if field.type == "str"]
-    for kind in (CaseResult, ItemResult, SubmissionInfo, Report)
-}
-
 
 def from_json(data: Mapping[str, Any]) -> Report:
     """Read what `to_json` wrote; raises KeyError, TypeError or ValueError on anything else."""
     if not isinstance(data, dict) or data["schema"] != SCHEMA:
         raise ValueError(f"this is no report of schema {SCHEMA}")
-    data = {"kit": "", "cause": "", "identity": "", **data}  # which older reports lack
-    return _record(
-        Report,
-        {name: data[name] for name in _TEXTS[Report]},
-        submission=_record(SubmissionInfo, data["submission"]),
-        isolation=_texts(data["isolation"]),
-        items=tuple(_item(item) for item in _list(data["items"])),
-    )
+    known = {name: data[name] for name in _annotations(Report) if name in data}
+    report: Report = parsed(Report, {"kit": "", **known})  # which older reports lack
+    for item in report.items:
+        if (item.points is None) != (item.verdict == "not_graded"):
+            raise ValueError(f"the points of {item.item} do not fit its verdict")
+        if not all(0 <= number < MOST for number in (item.max_points, item.seconds, item.points or 0)):
+            raise ValueError(f"{item.item} has points or seconds out of all bounds")
+    return report
 
 
-def _item(data: Mapping[str, Any]) -> ItemResult:
-    cases = tuple(_record(CaseResult, case) for case in _list(data["cases"]))
-    item = _record(ItemResult, data, mistakes=_texts(data["mistakes"]), cases=cases)
-    if any(case.visibility not in get_args(Visibility) for case in cases):
-        raise ValueError(f"{item.item} has a case that is neither public nor hidden")
-    if any(verdict not in VERDICTS for verdict in (item.verdict, *(case.verdict for case in cases))):
-        raise ValueError(f"{item.item} has an unknown verdict")
-    if (item.points is None) != (item.verdict == "not_graded"):
-        raise ValueError(f"the points of {item.item} do not fit its verdict")
-    numbers = (item.max_points, item.seconds, *([] if item.points is None else [item.points]))
-    if not all(type(number) in (int, float) and math.isfinite(number) and 0 <= number < MOST for number in numbers):
-        raise TypeError(f"{item.item} has points or seconds that are no numbers")
-    return item
+def parsed(kind: Any, data: Any) -> Any:
+    """Build what a dataclass's annotation says from JSON; raises KeyError, TypeError or ValueError on anything else."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if hasattr(kind, "__dataclass_fields__") and isinstance(data, dict):
+        annotations = _annotations(kind)
+        return kind(**{name: parsed(annotations[name], value) for name, value in data.items()})
+    if origin is tuple and isinstance(data, list):
+        return tuple(parsed(inner[0], entry) for entry in data)
+    if origin is Mapping and isinstance(data, dict):
+        return {key: parsed(inner[1], entry) for key, entry in data.items()}
+    if type(None) in inner:
+        return None if data is None else parsed(inner[0], data)
+    if origin is Literal:
+        fits = data in inner
+    else:
+        numbers = {int: (int,), float: (int, float)}
+        fits = type(data) in numbers.get(kind, (kind,)) and (kind is str or math.isfinite(data))
+    if not fits:
+        raise TypeError(f"{str(data)[:40]!r} should be {kind}")
+    return data
 
 
-def _record(kind: type[Record], data: Mapping[str, Any], **parsed: object) -> Record:
-    """Build a record from `data` and the fields that are `parsed` already; what is declared as text must be text."""
-    record = kind(**{**data, **parsed})
-    values = vars(record)
-    if not all(isinstance(values[name], str) for name in _TEXTS[kind]):
-        raise TypeError(f"{kind.__name__} has something that should be text")
-    return record
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not all(isinstance(text, str) for text in _list(value)):
-        raise TypeError("something that should be text")
-    return tuple(value)
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise TypeError("something that should be a list")
-    return list(value)
+@functools.cache
+def _annotations(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def from_bytes(data: bytes) -> Report | None:

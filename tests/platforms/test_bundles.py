@@ -5,7 +5,6 @@ Where this machine lets nobody mount (no bubblewrap, or not root) the same scrip
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
@@ -22,7 +21,7 @@ import pytest
 import toy_kit
 import yaml
 from formats import validate
-from house import engine_imports, imported, tree
+from house import engine_imports, imported
 from lengths import in_short
 from places import GOLDEN, KIT
 
@@ -332,16 +331,8 @@ def third_party(start: str) -> set[str]:
         module = waiting.pop()
         seen.add(module)
         waiting += engine_imports(module) - seen
-        packages = {name.partition(".")[0] for name in imported(module)}
-        # Staff alone read stored details, and pydantic is imported when they do.
-        found |= packages - {"pydantic"} if module == "grading.details" else packages
+        found |= {name.partition(".")[0] for name in imported(module)}
     return found - set(sys.stdlib_module_names) - {"autograder"}
-
-
-def test_pydantic_waits_for_who_reads_details() -> None:
-    at_once = [node for node in tree("grading.details").body if isinstance(node, ast.Import | ast.ImportFrom)]
-    assert "pydantic" in imported("grading.details")
-    assert not any("pydantic" in ast.unparse(node) for node in at_once)
 
 
 def test_container_imports_only_its_requirements() -> None:
