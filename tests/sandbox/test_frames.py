@@ -61,7 +61,7 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes] | None:
     return None if frame is None else (frame.header, frame.blob)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(HEADERS, st.binary(max_size=200)), max_size=4))
 def test_frames_come_out_as_they_went_in_and_in_order(sent: list[tuple[dict[str, Any], bytes]]) -> None:
     stream = io.BytesIO(b"".join(written(header, blob) for header, blob in sent))

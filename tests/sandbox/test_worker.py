@@ -140,13 +140,6 @@ def test_module_that_does_not_load_says_where(
     assert (raised.line, raised.code) == (line, code)
 
 
-def test_syntax_error_keeps_its_message_without_a_file_name(converse: Converse) -> None:
-    (raised,) = converse("def answer():\n    return (1\n")
-    assert isinstance(raised, Raised)
-    assert raised.message == "'(' was never closed"
-    assert raised.line == 2
-
-
 # What comes back
 
 
@@ -158,10 +151,6 @@ def test_syntax_error_keeps_its_message_without_a_file_name(converse: Converse) 
         ("3.5", "float"),
         ("True", "bool"),
         ("numpy.ones(2)", "ndarray"),
-        ("numpy.float32(1)", "float32"),
-        ("torch.nn.Linear(2, 2)", "Linear"),
-        ("answer", "function"),
-        ("torch.float32", "dtype"),
         ("type('T' * 500, (), {})()", "T" * 80),
     ],
 )
@@ -173,12 +162,10 @@ def test_another_type_is_named(converse: Converse, expression: str, type_name: s
     ("expression", "dtype", "shape"),
     [
         ("torch.ones(2).to_sparse()", "float32", (2,)),
-        ("torch.ones(2, 2).to_sparse_csr()", "float32", (2, 2)),
         ("torch.ones(2).to_mkldnn()", "float32", (2,)),
         ("torch.ones(2) * 1j", "complex64", (2,)),
         ("torch.ones(2, dtype=torch.bfloat16)", "bfloat16", (2,)),
         ("torch.ones(2).to(torch.float8_e4m3fn)", "float8_e4m3fn", (2,)),
-        ("torch.ones(2).to(torch.uint64)", "uint64", (2,)),
         ("torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)", "qint8", (2,)),
         ("torch.ones(2, device='meta')", "float32", (2,)),
         ("torch.empty(2**40, device='meta')", "float32", (2**40,)),
@@ -199,7 +186,6 @@ def test_unsendable_tensor_is_described(
         ("torch.arange(6.0).reshape(2, 3).T", [[0, 3], [1, 4], [2, 5]]),
         ("torch.arange(6.0)[::2]", [0, 2, 4]),
         ("torch.ones(1).expand(2, 2)", [[1, 1], [1, 1]]),
-        ("torch.arange(4.0).reshape(1, 1, 2, 2).to(memory_format=torch.channels_last)", [[[[0, 1], [2, 3]]]]),
         ("torch.tensor([1 + 2j]).conj().imag", [-2]),
         ("torch.tensor(7)", 7),
         ("torch.empty(0, 3)", []),
@@ -218,7 +204,6 @@ def test_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, expr
     ("expression", "attached"),
     [
         ("torch.ones(2)", False),
-        ("torch.ones(2, requires_grad=True)", True),
         ("torch.ones(2, requires_grad=True) * 2", True),
         ("(torch.ones(2, requires_grad=True) * 2).detach()", False),
     ],
@@ -403,15 +388,10 @@ def test_training_gives_the_same_bits_without_the_compiler() -> None:
     "asked",
     in_short(
         [
-            "import torch._dynamo.config; print(torch._dynamo.config is sys.modules['torch._dynamo.config'])",
             "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
-            "print(torch._dynamo.is_compiling())",
             "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
-            "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
-            "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
             "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
-            f"from {SHAPES} import ShapeEnv, sym_eq; print(ShapeEnv().__class__, sym_eq((2, 3), (2, 4)))",
-            f"import {SHAPES} as shapes; print(shapes.expect_true(True), shapes.is_concrete_int(3))",
+            f"import {SHAPES} as shapes; print(shapes.expect_true(True), shapes.sym_eq((2, 3), (2, 4)))",
         ],
         0,
     ),
