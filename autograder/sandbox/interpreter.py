@@ -67,9 +67,16 @@ def packages() -> list[str]:
     return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
 
 
+# torch, MKL and oneDNN choose kernels by processor, and each rounds otherwise: these are what any with AVX2 runs alike
+SAME_KERNELS = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
 def environment() -> dict[str, str]:
     """Return the environment of a worker: nothing of the grader's own but what the system itself needs."""
     chosen = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
+    with contextlib.suppress(OSError):  # not Linux
+        if " avx2 " in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
+            chosen |= SAME_KERNELS
     with contextlib.suppress(RuntimeError):  # there may be no home
         chosen["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
     if sys.platform == "win32":  # sockets, so `asyncio`, need SystemRoot; files that last a moment need TEMP

@@ -62,13 +62,13 @@ def prepare() -> None:
 
 
 def touch() -> None:
-    """Do once what takes long the first time only; torch reads the processor's features at its first operation."""
+    """Do once what takes long the first time only, or reads the processor's features, which no worker may."""
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
     torch.autograd.grad(weight * 2, weight, torch.ones_like(weight))
     torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
-    numpy.asarray(weight.detach())
+    numpy.asarray(weight.detach().half().float())
 
 
 def seed_what_is_there() -> None:
