@@ -19,7 +19,7 @@ from autograder.cli.options import (
     RosterOption,
     course,
 )
-from autograder.course.live_decisions import LiveFolder, answers_of, requests_of
+from autograder.course.live_decisions import LiveFolder, add_requests, answers_of, requests_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
 from autograder.course.similarity import LEAST, compare_class, similarity_page
@@ -142,6 +142,10 @@ def serve(
         list[Path] | None,
         typer.Option("--submissions", readable=False, help="What was graded: shows the answers in words."),
     ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--requests", readable=False, help="A form's CSV: who asks for a regrade, of which item, why."),
+    ] = None,
     name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
     roster: RosterOption = None,
@@ -158,19 +162,23 @@ def serve(
     who = name.strip() or login_name()
     if is_course(grades):
         folders = {path.name: _live_folder(path, None, who) for path in folders_of(grades)}
-        if submissions:
+        if submissions or requests:
             raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
     else:
         folder = _live_folder(grades, assignment, who)
         folders = {"": folder}
+        chosen, questions = folder.assignment, [question.id for question in folder.questions]
+        items = [*(item.id for item in chosen.items), *questions]
         if submissions:
-            chosen = folder.assignment
             asked = (submissions, chosen.module, _roster(roster), deadline)
             functions = chosen.functions
             with gathered(*asked, out=grades, class_zip=class_zip, layout=layout or "", functions=functions) as class_:
-                questions = [question.id for question in folder.questions]
                 folder.answers = answers_of(chosen, class_.candidates, questions)
-                folder.requests = requests_of(class_.candidates, [*(item.id for item in chosen.items), *questions])
+                folder.requests = requests_of(class_.candidates, items)
+        if requests:
+            folder.strangers = add_requests(requests, folder.requests, folder.reports(), items, _roster(roster))
+            for sentence in [*folder.strangers[:MAX_SHOWN], *(["… and more"] if folder.strangers[MAX_SHOWN:] else [])]:
+                print(f"autograder: NOT SHOWN: {visible(str(requests))}, {sentence}", file=sys.stderr)
     try:
         server = LiveServer(grades, folders, port)
     except OSError as error:

@@ -3,9 +3,11 @@
 The journal in that folder is the truth. A decision is a row at its end, then what `autograder gradebook` does is done.
 While a run is writing into the folder the row alone is written: the run applies it at its end, and if not, this does.
 
-Of the submissions, where they are given, it shows the answers in words and what students ask about their grades:
+Of the submissions, where they are given, it shows the answers in words. What students ask about their grades is read
+from their hand-ins, and from the table that a form has filled:
 
     regrade.txt     a line `ITEM: reason` for each item or question, as the student's page calls it
+    FORM.csv        a row for each request: cells that name the student, one that names the item, the longest text
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from pathlib import Path
 from autograder.authoring.handout.notebook import is_answer, read_extras, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.course.results import settle
-from autograder.gradebook.decisions import JOURNAL, LINE, LIVE, decisions_of, is_line_of, line_of
+from autograder.gradebook.decisions import JOURNAL, LINE, LIVE, decisions_of, is_line_of, line_of, place_of
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
+from autograder.gradebook.roster import Roster, alternatives, index, key, keys_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignment import Assignment
 from autograder.submissions.finding import members
@@ -33,12 +36,22 @@ from autograder.submissions.handed_in import UNPACKED_BY_PIECES
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import Row, alone, beginning, file_stem, open_regular, write_atomically, writing
+from autograder.vocabulary.files import (
+    Row,
+    alone,
+    beginning,
+    file_stem,
+    open_regular,
+    read_table,
+    write_atomically,
+    writing,
+)
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000
 REQUESTS, MAX_REQUESTS, MAX_REASON = "regrade.txt", 16 * 1024, 1000  # the file; bytes of it; characters of a reason
+MAX_LISTED = 20  # requests of nobody, and large changes, that are told in a sentence
 PRESENCE, PRESENT_SECONDS, MOST_PRESENT = ".live", 15.0, 50  # a page asks every other second
 RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?\b:?(.+?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
 MAX_RUBRIC = 90  # characters of a line of the guide beside its box
@@ -70,11 +83,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a student wrote below a question.
-
-    pictures   pasted into it, each as the address of its data
-    sha256     of the submission that it was read from
-    """
+    """What a student wrote below a question; pictures as addresses of their data; of which submission."""
 
     text: str
     pictures: tuple[str, ...]
@@ -110,7 +119,8 @@ class Choice:
     @property
     def is_open(self) -> bool:
         """Whether it waits for staff: an answer without points, a request that nobody has decided on."""
-        return _is_open(self.history, answered=self.answer is not None, asked=bool(self.request))
+        is_unmarked = self.answer is not None and not (self.history and self.history[-1]["points"])
+        return is_unmarked or (bool(self.request) and not self.history)
 
     @property
     def anchor(self) -> str:
@@ -120,8 +130,7 @@ class Choice:
     @property
     def name(self) -> str:
         """What it is called in a sentence."""
-        line = LINE.fullmatch(self.item)
-        return f"{line[1]}, line {line[2]}" if line else self.item or "the whole grade"
+        return place_of(self.item) or self.item or "the whole grade"
 
     @property
     def buttons(self) -> list[float]:
@@ -169,6 +178,55 @@ def requests_of(candidates: Iterable[Candidate], items: Collection[str]) -> dict
     return requests
 
 
+def add_requests(
+    form: Path,
+    requests: dict[str, dict[str, str]],
+    reports: Sequence[Report],
+    items: Collection[str],
+    roster: Roster | None = None,
+) -> list[str]:
+    """Add the same from the table of a form, whatever its columns are called; return a sentence on each row of nobody.
+
+    The item's column is the one that names most items, the reason's the longest other one. Of the rest any cell may
+    name the student: by name, id, login or address, as the roster knows them.
+    """
+    table = read_table(form)
+
+    def item_in(cell: str) -> str:
+        return next((word for word in re.findall(r"[\w-]+", cell) if word in items), "")
+
+    known = []
+    for report in reports:
+        called = alternatives(report.student, report.identity)
+        person = roster.person(*called) if roster else None
+        known.append(keys_of(called) | (person.keys if person else frozenset()))
+    by_key = index(known)
+
+    def meant_by(cell: str) -> set[int]:
+        places = {by_key.get(key(name)) for name in (cell, *cell.split("@")[:-1])}
+        return {place for place in places if place is not None}
+
+    columns = range(len(table.header))
+    naming = [sum(bool(item_in(row[column])) for row in table.rows) for column in columns]
+    of_item = max(columns, key=lambda column: (naming[column], "item" in table.header[column].casefold()))
+    others = [column for column in columns if column != of_item]
+    free = [column for column in others if not any(meant_by(row[column]) for row in table.rows)]
+    of_text = max(free, key=lambda column: sum(len(row[column]) for row in table.rows), default=of_item)
+    strangers = []
+    for line, row in zip(table.lines, table.rows, strict=True):
+        cells = [row[column] for column in others if column != of_text]
+        meant = set().union(*map(meant_by, cells))
+        item, text = item_in(row[of_item]), row[of_text].strip() or "(no reason given)"
+        if len(meant) == 1:
+            asked = requests.setdefault(reports[meant.pop()].student, {})
+            text = text if item or of_item == of_text else f"{row[of_item].strip()}: {text}".removeprefix(": ")
+            asked[item] = visible(f"{asked.get(item, '')} {text}".strip(), MAX_REASON)
+        elif any(map(str.strip, row)):
+            who = "several of this class" if meant else "nobody of this class"
+            strangers.append(f"line {line} is of {who}: {visible(', '.join(filter(None, map(str.strip, cells))), 120)}")
+    return strangers
+
+
 def _request_file(handed_in: Path) -> bytes:
     """Read what a student asks, from their folder or zip; nothing where it cannot be read, or is a link."""
     try:
@@ -195,13 +253,15 @@ class LiveFolder:
     who        who decides
     answers    student → question → what was answered, where submissions were given
     requests   student → item → why they ask for another look
+    strangers  a sentence on each row of a form that is of nobody in this class
     """
 
     folder: Path
     assignment: Assignment
     who: str
     answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
-    requests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    requests: dict[str, dict[str, str]] = field(default_factory=dict)
+    strangers: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Read the questions of the assignment's notebook."""
@@ -233,39 +293,45 @@ class LiveFolder:
             history[key] = (*history.get(key, ()), row)
         return history
 
-    def choices(self, report: Report, history: History | None = None) -> list[Choice]:
+    def choices(self, report: Report) -> list[Choice]:
         """List what can be decided in this report: its items, the questions, the whole, and lines with comments."""
-        stem, history = file_stem(report.student), self.history() if history is None else history
-        rows = {item: rows for (student, item), rows in history.items() if student == stem}
-        questions = {question.id: question for question in self.questions}
+        rows = {item: rows for (stem, item), rows in self.history().items() if stem == file_stem(report.student)}
         most = {item.item: item.max_points for item in report.items}
         most |= {question.id: question.points for question in self.questions}
         most |= {"": final_of(report, self._rules()).most}
         most |= {item: 0.0 for item in rows if is_line_of(item, report)}
-        answers, asked = self.answers.get(report.student, {}), self.requests.get(report.student, {})
+        return [self._choice(report.student, item, points, rows.get(item, ())) for item, points in most.items()]
+
+    def _choice(self, student: str, item: str, most: float, rows: tuple[Row, ...]) -> Choice:
+        question = next((question for question in self.questions if question.id == item), None)
+        answer = self.answers.get(student, {}).get(item)
+        return Choice(item, most, rows, question, answer, self.requests.get(student, {}).get(item, ""))
+
+    def answered(self, question: Question) -> list[tuple[Report, Choice]]:
+        """List what everybody answered to a question, with what was decided on it."""
+        history = self.history()
         return [
-            Choice(item, points, rows.get(item, ()), questions.get(item), answers.get(item), asked.get(item, ""))
-            for item, points in most.items()
+            (report, self._choice(report.student, question.id, question.points, history.get(key, ())))
+            for report in self.reports()
+            for key in [(file_stem(report.student), question.id)]
         ]
 
     def around(self, stem: str) -> dict[str, str]:
         """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
-        history, waiting = self.history(), set()
-        for student in {*self.answers, *self.requests}:
-            answers, asked = self.answers.get(student, {}), self.requests.get(student, {})
-            if any(
-                _is_open(history.get((file_stem(student), item), ()), answered=item in answers, asked=item in asked)
-                for item in {*answers, *asked}
-            ):
-                waiting.add(file_stem(student))
+        history = self.history()
+        waiting = {
+            file_stem(student)
+            for student in {*self.answers, *self.requests}
+            for item in {*self.answers.get(student, {}), *self.requests.get(student, {})}
+            if self._choice(student, item, 0.0, history.get((file_stem(student), item), ())).is_open
+        }
         waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
-        later = [other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting]
         return {
             "previous": stems[place - 1] if place else "",
             "next": stems[place + 1] if place + 1 < len(stems) else "",
-            "open": later[0] if later else "",
+            "open": next((other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting), ""),
         }
 
     def look_at(self, place: str) -> None:
@@ -340,9 +406,10 @@ class LiveFolder:
         decisions = replace(known, new=[*known.new, *rows])
         after = replace(before, overrides=decisions.merged()[1])
         after.check_students((), self.folder)
-        question = "" if LINE.fullmatch(fields["item"]) else _question(reports[0], fields["item"], before, after)
-        if question and fields["sure"] != question:
-            raise LargeChange(question)
+        if not LINE.fullmatch(fields["item"]):
+            question = _question(reports, fields["item"], before, after)
+            if question and fields["sure"] != question:
+                raise LargeChange(question)
         with writing(decisions.path, ""):
             decisions.keep()
         self._is_pending = True
@@ -370,32 +437,34 @@ def unwrapped(text: str) -> str:
     return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
 
 
-def _is_open(history: Sequence[Row], *, answered: bool, asked: bool) -> bool:
-    """Tell whether staff have something left to do: an answer without points, a request without a decision."""
-    return (answered and not (history and history[-1]["points"])) or (asked and not history)
-
-
-def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
-    """Word the question before a large change: of over a tenth of the whole grade, or of over half of an item's
-    points and a twentieth of the whole.
+def _question(reports: Sequence[Report], item: str, before: Rules, after: Rules) -> str:
+    """Word the question before large changes: of over a tenth of a whole grade, or of over half of an item's points
+    and a twentieth of the whole.
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
     """
-    was, whole_before = _points(report, before)
-    now, whole = _points(report, after)
-    if whole_before != whole:
-        return f"Every grade is then out of {number(whole)}, not {number(whole_before)}. Save again if you mean it."
-    most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
-    changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
-    moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
-    large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
-    if was.get(item) is None or not large:
+    large = []
+    for report in reports:
+        was, whole_before = _points(report, before)
+        now, whole = _points(report, after)
+        if whole_before != whole:
+            return f"Every grade is then out of {number(whole)}, not {number(whole_before)}. Save again if you mean it."
+        most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
+        changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
+        moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
+        is_large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
+        if was.get(item) is not None and is_large:
+            name = f"{visible(report.student, 40)}: " if len(reports) > 1 else ""
+            shown = (
+                f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has)} of {number(most[name])}"
+                for name, (had, has) in changes.items()
+            )
+            large.append(name + ", ".join(shown))
+    if not large:
         return ""
-    shown = [
-        f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has)} of {number(most[name])}"
-        for name, (had, has) in changes.items()
-    ]
-    return f"This is a large change: {', '.join(shown)}. Save again if you mean it."
+    more = f"; and {len(large) - MAX_LISTED} more" if len(large) > MAX_LISTED else ""
+    what = "This is a large change" if len(large) == 1 else f"These are {len(large)} large changes"
+    return f"{what}: {'; '.join(large[:MAX_LISTED])}{more}. Save again if you mean it."
 
 
 def _points(report: Report, rules: Rules) -> tuple[dict[str, float | None], float]:

@@ -17,8 +17,6 @@ is a part of the path and no cookie: browsers send a cookie of 127.0.0.1 to ever
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import hmac
 import html
 import re
@@ -31,24 +29,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
-import autograder.pages
-from autograder.course.live_decisions import Choice, LargeChange, LiveFolder
+from autograder.course.live_decisions import LargeChange, LiveFolder
 from autograder.course.overview import BY_STUDENT
 from autograder.gradebook.grades_folder import span_of_line
 from autograder.pages.class_page import Background, ClassPage
-from autograder.pages.html import page_template, render_page
+from autograder.pages.html import TEMPLATES, page_template, render_page, scripts_and_policy
 from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.files import file_stem, open_regular
 from autograder.vocabulary.text import visible
 
 MAX_BODY = 64 * 1024  # bytes of what a form sends
 SECONDS_TO_SEND = 30
-NO_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'"
+SCRIPT, STYLE = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("live.js", "live.css"))
+# A live page may ask this server, and send forms to it.
+LIVE = scripts_and_policy("live.js", "index.js", "course.js")[1].replace("form-action 'none'", "form-action 'self'")
+LIVE += "; connect-src 'self'; frame-ancestors 'none'"
 HEADERS = {
     "Server": "autograder",
     "Cache-Control": "no-store",
@@ -57,11 +57,12 @@ HEADERS = {
     "Referrer-Policy": "same-origin",  # a form has to say where it comes from; no other place learns the token
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": LIVE,
 }
 NO_PAGE = "There is no such page."
-TEMPLATES = Path(autograder.pages.__file__).parent / "templates"
-META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"]*">')
 AT_LINE = "at-line"  # the anchor of the form for comments at lines
+CODE = re.compile(r'<details class="listing" id="code-(\w*)">')  # a function, the number of a cell, or nothing
 NO_REFERRER = '<meta name="referrer" content="no-referrer">'
 # A link that skips to the main matter stays the first thing there is.
 BODY = re.compile(r'<body[^>]*>\n?(?:<a class="skip"[^>]*>[^<]*</a>\n?)?')
@@ -141,28 +142,27 @@ class Notice:
 class Page(RequestHandler):
     """One request: who is let in, the headers, and how a page becomes live."""
 
-    grades: LiveFolder
+    grades: Any  # a LiveFolder, but on the pages of a course
 
     def initialize(self, server: LiveServer, root: str = "", **given: Any) -> None:
         """Take the `grades` whose page this is, the address below which its pages lie, its `screen` or its `form`."""
         self.server, self.root, self._given = server, root, given
-        if "grades" in given:
-            self.grades = given["grades"]
+        self.grades = given.get("grades")
 
     def get(self, *parts: str) -> None:
         """Show the screen."""
-        self._answer(self._given.get("screen"), parts)
+        self._answer("screen", parts)
 
     head = get
 
     def post(self, *parts: str) -> None:
         """Take the form."""
-        self._answer(self._given.get("form"), parts)
+        self._answer("form", parts)
 
-    def _answer(self, function: Callable[..., None] | None, parts: Sequence[str]) -> None:
-        if function is None:
+    def _answer(self, kind: str, parts: Sequence[str]) -> None:
+        if self._given.get(kind) is None:
             raise HTTPError(405, "Nothing can be written there.") if self._given else HTTPError(404, NO_PAGE)
-        function(self, *parts)
+        self._given[kind](self, *parts)
 
     def prepare(self) -> None:
         """Refuse a request that is not for this server's own pages, or not by them."""
@@ -184,11 +184,6 @@ class Page(RequestHandler):
         """Give every reply the headers that keep other pages out."""
         for name, value in HEADERS.items():
             self.set_header(name, value)
-        self.allow(NO_POLICY)
-
-    def allow(self, policy: str) -> None:
-        """Say what the page may do."""
-        self.set_header("Content-Security-Policy", f"{policy}; frame-ancestors 'none'")
 
     def compute_etag(self) -> None:
         """Give no tag: the browser keeps nothing."""
@@ -211,21 +206,16 @@ class Page(RequestHandler):
     def show(self, page: str, bar: Markup, panel: str = "", status: int = 200) -> None:
         """Send the page with `bar` at its top and `panel`, which is markup, where its matter begins.
 
-        The page as it lies on disk stays as it is. What is sent has one script and one style more, which its policy
-        names by their hashes, and may ask this server and send forms to this server alone.
+        The page as it lies on disk stays as it is. What is sent has one script and one style more, and the live policy.
         """
-        script, style = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("live.js", "live.css"))
-        declared = META.search(page)
-        policy = _amended(html.unescape(declared[1]) if declared else NO_POLICY, script, style)
-        page = META.sub(lambda _: f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">', page, 1)
+        page = META.sub("", page, 1)
         page = page.replace(NO_REFERRER, NO_REFERRER.replace("no-referrer", "same-origin"), 1)
-        page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
+        page = page.replace("</head>", f"<style>{STYLE}</style>\n</head>", 1)
         page = BODY.sub(lambda body: f"{body[0]}{bar}", page, 1)
         page = page.replace("<main>\n", f"<main>\n{panel}", 1)
         before, end, after = page.rpartition("</body>")
         self.set_status(status)
-        self.allow(policy)
-        self.finish(f"{before}<script>{script}</script>\n{end}{after}")
+        self.finish(f"{before}<script>{SCRIPT}</script>\n{end}{after}")
 
     def bar(self, version: str = "", status: str = "", *, stem: str = "", question: str = "") -> Markup:
         """Render what stands above a page; one with a version asks whether there is another."""
@@ -264,7 +254,8 @@ def show_class(page: Page) -> None:
             class_page.add(report)
         run, background = {"assignment": grades.assignment.name}, Background(title=grades.assignment.title)
         text = "".join(class_page.html(reports, run, background=background))
-    page.show(text, page.bar(version, "Grading goes on: this is what there is so far." if grading else ""))
+    bar = page.bar(version, "Grading goes on: this is what there is so far." if grading else "")
+    page.show(text, bar, _rendered("strangers.html", strangers=grades.strangers) if grades.strangers else "")
 
 
 def send_gradebook(page: Page) -> None:
@@ -310,7 +301,7 @@ def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
             text = f"{text[:end]}{form}{text[end:]}"
         else:
             above.append(form)
-    functions = [name for name in grades.assignment.functions if f'id="code-{name}"' in text]
+    pieces = [html.unescape(name) for name in CODE.findall(text)]
     panel = _rendered(
         "marking.html",
         forms=above,
@@ -318,7 +309,7 @@ def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
         decided=[choice for choice in choices if choice.item and choice.decided],
         notice=notice,
         trouble=notice.wrong and notice.at not in {AT_LINE, *(choice.anchor for choice in choices)},
-        functions=functions,
+        pieces=pieces,
         hand_in=report.submission.sha256[:8],
         action=action,
         report=stem,
@@ -332,11 +323,13 @@ def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
     question = next((question for question in grades.questions if question.id == name), None)
     if question is None:
         raise HTTPError(404, NO_PAGE)
-    history, rows = grades.history(), []
-    for report in grades.reports():
-        stem = file_stem(report.student)
-        answer = grades.answers.get(report.student, {}).get(question.id)
-        choice = Choice(question.id, question.points, history.get((stem, question.id), ()), question, answer)
+    notice, grades = notice or Notice(), page.grades
+    question = next((question for question in grades.questions if question.id == name), None)
+    if question is None:
+        raise HTTPError(404, NO_PAGE)
+    rows = []
+    for report, choice in grades.answered(question):
+        stem, answer = file_stem(report.student), choice.answer
         row = {"student": report.student, "report": stem, "choice": choice, "answer": answer}
         row |= {"page": f"{_quoted(stem)}.html", "anchor": f"answer-{_quoted(stem)}"}
         row |= {"other": answer is not None and answer.sha256 != report.submission.sha256}
@@ -369,7 +362,7 @@ def take_decision(page: Page) -> None:
     on_question = fields.get("back") == "question"
     if on_question:
         anchor = f"answer-{_quoted(stem)}"
-    elif fields.get("function"):
+    elif "function" in fields:
         anchor, item = AT_LINE, ":".join(fields.get(name, "").strip() for name in ("function", "line", "hand_in"))
         fields["item"] = item
     try:
@@ -398,21 +391,6 @@ SCREENS: dict[str, Callable[..., None]] = {
     r"questions/([^/]+)": show_question,
 }
 FORMS: dict[str, Callable[..., None]] = {r"decide": take_decision}
-
-
-def _amended(policy: str, script: str, style: str) -> str:
-    """Add this script, this style, and requests and forms to this server to a page's policy."""
-
-    def with_hash(name: str, text: str) -> list[str]:
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        return [*(source for source in rules.get(name, []) if source != "'none'"), f"'sha256-{digest}'"]
-
-    rules = {name: sources for name, *sources in (rule.split() for rule in policy.split(";") if rule.strip())}
-    rules["script-src"] = with_hash("script-src", script)
-    if "'unsafe-inline'" not in rules.get("style-src", []):
-        rules["style-src"] = with_hash("style-src", style)
-    rules["connect-src"] = rules["form-action"] = ["'self'"]
-    return "; ".join(" ".join([name, *sources]) for name, sources in rules.items())
 
 
 def _rendered(template: str, **context: object) -> Markup:

@@ -9,10 +9,8 @@ each folder's name begins with a number; without one nothing is said of earlier 
 
 from __future__ import annotations
 
-import base64
 import csv
 import functools
-import hashlib
 import io
 import itertools
 import operator
@@ -25,12 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from autograder.gradebook.class_statistics import SMALLEST_CLASS, Summary, summary
 from autograder.gradebook.grades_folder import FinalReport, name_cell, points_cell, read_grades
-from autograder.pages import html
-from autograder.pages.html import render_page, script_and_policy
+from autograder.pages.html import render_page, scripts_and_policy
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import READABLE, file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
@@ -190,14 +185,11 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
     """Write the pages and the gradebook; raises UsageError where the folder cannot be written."""
     rows = [_row(course, student) for student in students_of(course)]
     ordered, again = is_ordered(course), mistakes_again(course)
-    script, policy = script_and_policy()
-    search = (Path(html.__file__).parent / "templates" / "course.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(search.encode()).digest()).decode()
+    scripts, policy = scripts_and_policy("index.js", "course.js")
     page = render_page(
         "course.html",
-        script=script,
-        search=Markup(search),
-        policy=policy.replace("script-src ", f"script-src 'sha256-{digest}' "),
+        scripts=scripts,
+        policy=policy,
         graded=course,
         rows=rows,
         most=maximum_of(course),
@@ -214,6 +206,8 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
     with writing(folder, ""):
         # What gathers several folders of grades has the rights that the most private of them gives.
         mode = functools.reduce(operator.and_, (path.stat().st_mode for path in folders_of(folder)), READABLE)
+        for left in {*(folder / BY_STUDENT).glob("*.html")} - {folder / row.page for row in rows}:
+            left.unlink()  # of somebody who has no grades here any more
         for row in rows:
             theirs = [mistake for mistake, _, _, both in again if row.student in both]
             one = render_page("over_course.html", graded=course, row=row, again=theirs)

@@ -6,6 +6,7 @@ The last row for a student and an item counts; one without points and comment wi
 report's file, which tells apart what looks alike. An item is one of the assignment's, nothing for the whole grade, a
 question in words of its notebook, whose points come on top, or a line of code, which has a comment alone:
 `function:line:hand-in`, the line as the student's page counts it, the hand-in as the first 8 digits of its SHA-256.
+Outside graded functions the number of a cell stands in place of the function, and in a file nothing.
 What cannot be read is refused with its line, and nothing is written: a grade by half a file would be worse than none.
 """
 
@@ -27,7 +28,7 @@ from autograder.vocabulary.text import as_written, harmless, visible
 
 JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as version 0.1.0 kept them
 COLUMNS = ("student", "item", "points", "comment")
-LINE = re.compile(r"([^\W\d]\w*):(\d{1,6}):([0-9a-f]{8})")
+LINE = re.compile(r"([^\W\d]\w*|\d{0,6}):(\d{1,6}):([0-9a-f]{8})")
 LIVE = "Not saved"  # the place of a row that no file has: the form of the live view
 
 
@@ -132,6 +133,13 @@ def is_line_of(item: str, report: Report) -> bool:
     return line is not None and report.submission.sha256.startswith(line[3])
 
 
+def place_of(item: str) -> str:
+    """Word an item that is a line of code: `compute_loss, line 12`, `cell 5, line 3`, `line 1`; "" for any other."""
+    line = LINE.fullmatch(item)
+    where = f"cell {line[1]}" if line and line[1].isdigit() else line[1] if line else ""
+    return f"{where}, line {line[2]}".removeprefix(", ") if line else ""
+
+
 def login_name() -> str:
     """Name who runs this, as the system knows them."""
     try:
@@ -165,7 +173,11 @@ def _new_rows(path: Path) -> list[Row]:
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
     """Read the overrides that rows say, all of which count; raises UsageError naming the line of what cannot be."""
     most = {item.id: item.points for item in assignment.items}
-    lines = [row["item"] for row in rows if (line := LINE.fullmatch(row["item"])) and line[1] in assignment.functions]
+    lines = []
+    for row in rows:
+        line = LINE.fullmatch(row["item"])
+        if line and (not line[1] or line[1].isdigit() or line[1] in assignment.functions):
+            lines.append(row["item"])
     most |= dict.fromkeys(lines, 0.0)
     asked = any(row["item"] not in {*most, ""} for row in rows)
     extras = read_extras(assignment).question if asked else ()

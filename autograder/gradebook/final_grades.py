@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.gradebook.decisions import LINE, Override, is_line_of
+from autograder.gradebook.decisions import Override, is_line_of, place_of
 from autograder.gradebook.rules import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy, Rules
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
@@ -77,9 +77,9 @@ def final_of(report: Report, rules: Rules) -> Final:
     grade = _Grade(report, policy)
     most = round(sum(grade.most.values()) + sum(questions.values()), 2)
     for override in overrides:
-        if line := LINE.fullmatch(override.item):
+        if place := place_of(override.item):
             if is_line_of(override.item, report):
-                grade.adjust("comment", override.item, None, None, f"{line[1]}, line {line[2]}: {override.comment}")
+                grade.adjust("comment", override.item, None, None, f"{place}: {override.comment}")
         elif override.item:
             grade.override_item(override)
     if report.student in policy.excused.students:  # no other rule has anything to say of them

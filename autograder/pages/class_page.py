@@ -6,6 +6,7 @@ makes links of those that did not pass, to that item on the student's page.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from autograder.gradebook.class_statistics import (
     stands_out,
 )
 from autograder.gradebook.final_grades import Final
-from autograder.pages.html import page_template, script_and_policy, verdict_word
+from autograder.pages.html import page_template, scripts_and_policy, verdict_word
 from autograder.vocabulary.report import VERDICTS, Report, Verdict
 from autograder.vocabulary.text import STRICT, number, visible
 
@@ -38,6 +39,7 @@ LEADING = 2  # columns before the first function: student and points, or the fin
 MAX_NOTE, MAX_NAMES = 48, 1  # characters of what stands out; names and verdicts in it
 MAX_LESSONS = 3
 MAX_TRIED = 5  # students whose code is looked for
+NO_ITEM = Markup('<td class="absent">not in this report</td>')
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,14 @@ class ClassPage:
         over the same class differ nowhere else. `finals` are the final grades, None where no rules apply.
         """
         figures, background = self.summary(), background or Background()
-        script, policy = script_and_policy()
-        columns = _columns(figures)
-        mistakes = _costliest_first(figures)
+        (script,), policy = scripts_and_policy("index.js")
+        columns: dict[str, list[str]] = {}
+        for item in figures.items:
+            columns.setdefault(item.function, []).append(item.item)
+        mistakes = sorted(figures.mistakes, key=lambda mistake: (-mistake.cost, -mistake.count, mistake.name))
+        # Known mistakes, the costliest first, and answers without a name, by their places on the page.
+        anchored = {f"mistake-{place}": mistake for place, mistake in enumerate(mistakes, start=1)}
+        anchored |= {f"shared-{place}": shared for place, shared in enumerate(figures.shared, start=1)}
         lowest = {student for _, student in self._lowest}
         counts = self._groups | Counter(lowest=len(lowest))
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
@@ -151,18 +158,15 @@ class ClassPage:
             flagged=[item for item in figures.items if item.flags],
             background=background,
             mistakes=mistakes,
-            examples=_examples(figures, background),
-            teach=_lessons(figures, background),
+            examples={anchor: _example(answer, background) for anchor, answer in anchored.items()},
+            teach=_lessons(anchored, background),
             groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
             warnings=self._warnings(isolation),
             bins=BINS,
             verdicts=[verdict for verdict in VERDICTS if verdict in verdicts],
             columns=columns,
             # The places, from 1, of the columns where functions begin, and of the one after the last item.
-            first_columns=[
-                *(LEADING + place for place, column in enumerate(columns, start=1) if column.is_function),
-                LEADING + len(columns) + 1,
-            ],
+            first_columns=[*itertools.accumulate((1 + len(names) for names in columns.values()), initial=LEADING + 1)],
             rows=_rows(reports, finals, columns, mistakes, lowest) if self._student is not None else (),
             run=run,
             # What is no difference in points comes first, then the greatest loss.
@@ -196,71 +200,40 @@ class ClassPage:
 # What to teach next
 
 
-def _costliest_first(figures: Summary) -> list[Group]:
-    return sorted(figures.mistakes, key=lambda mistake: (-mistake.cost, -mistake.count, mistake.name))
-
-
-def _anchored(figures: Summary) -> dict[str, Group]:
-    """Return known mistakes, the costliest first, and answers without a name, by their places on the page."""
-    mistakes = {f"mistake-{place}": mistake for place, mistake in enumerate(_costliest_first(figures), start=1)}
-    return {**mistakes, **{f"shared-{place}": shared for place, shared in enumerate(figures.shared, start=1)}}
-
-
-def _lessons(figures: Summary, background: Background) -> list[dict[str, Any]]:
+def _lessons(anchored: Mapping[str, Group], background: Background) -> list[dict[str, Any]]:
     """Choose the misunderstandings that cost most; of names that fit the same answers, the first stands for all."""
-    lessons: dict[tuple[object, ...], dict[str, Any]] = {}
-    for anchor, answer in _anchored(figures).items():
-        name = answer.name
-        lesson = {
-            "name": name or "an answer without a name",
+    lessons: dict[tuple[object, ...], tuple[str, Group]] = {}
+    for anchor, answer in anchored.items():
+        key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
+        lessons.setdefault(key, (anchor, answer))
+    ordered = sorted(lessons.values(), key=lambda lesson: (-lesson[1].cost, -lesson[1].count, lesson[0]))
+    return [
+        {
             "anchor": anchor,
-            "function": answer.function,
-            "count": answer.count,
-            "cost": answer.cost,
-            "sentence": background.clauses.get(name, ""),
+            "answer": answer,
+            "sentence": background.clauses.get(answer.name, ""),
             "section": background.sections.get(answer.function, ""),
         }
-        key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
-        lessons.setdefault(key, lesson)
-    ordered = sorted(lessons.values(), key=lambda lesson: (-lesson["cost"], -lesson["count"], lesson["anchor"]))
-    return [lesson for lesson in ordered if lesson["cost"] > 0][:MAX_LESSONS]
+        for anchor, answer in ordered[:MAX_LESSONS]
+        if answer.cost > 0
+    ]
 
 
-def _examples(figures: Summary, background: Background) -> dict[str, dict[str, str]]:
-    """Return, by its place on the page, how a student wrote each wrong answer: the shortest of the first few, or ""."""
-    examples = {}
-    for anchor, answer in _anchored(figures).items():
-        names = [who.student for who in answer.who[:MAX_TRIED]]
-        written = [(text, name) for name in names if (text := background.code_of(name, answer.function))]
-        text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
-        examples[anchor] = {"student": student, "text": text}
-    return examples
+def _example(answer: Group, background: Background) -> dict[str, str]:
+    """Return how a student wrote a wrong answer: the shortest of the first few, or ""."""
+    names = [who.student for who in answer.who[:MAX_TRIED]]
+    written = [(text, name) for name in names if (text := background.code_of(name, answer.function))]
+    text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
+    return {"student": student, "text": text}
 
 
 # The table of students
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of points: of a function over all its items, or of one item."""
-
-    name: str
-    is_function: bool
-
-
-def _columns(figures: Summary) -> list[Column]:
-    """List each function, followed by its items."""
-    by_function: dict[str, list[Column]] = {}
-    for item in figures.items:
-        columns = by_function.setdefault(item.function, [Column(item.function, is_function=True)])
-        columns.append(Column(item.item, is_function=False))
-    return [column for columns in by_function.values() for column in columns]
-
-
 def _rows(
     reports: Iterable[Report],
     finals: Mapping[str, Final] | None,
-    columns: Sequence[Column],
+    columns: Mapping[str, Sequence[str]],
     mistakes: Sequence[Group],
     lowest: Collection[str],
 ) -> Iterator[dict[str, Any]]:
@@ -275,20 +248,18 @@ def _rows(
     for report in reports:
         final = None if finals is None else finals.get(report.student)
         made = dict.fromkeys(name for item in report.items for name in item.mistakes if name in places)
-        if final is not None and final.is_excused:
-            status = "excused"
-        elif report.points is None:
-            status = NOT_GRADED
-        else:
-            status = "no final grade" if final is not None and final.points is None else ""
+        is_excused = final is not None and final.is_excused
+        status = "excused" if is_excused else NOT_GRADED if report.points is None else ""
+        if final is not None and final.points is None:
+            status = status or "no final grade"
         yield {
             "student": report.student,
             "points": report.points if final is None else final.points,
-            "earned": None if final is None or final.is_excused or final.points == report.points else report.points,
+            "earned": None if final is None or is_excused or final.points == report.points else report.points,
             "status": status,
             "mistakes": " ".join(places[name] for name in made),
             "groups": " ".join([*_groups_of(report, final), *(["lowest"] if report.student in lowest else [])]),
-            "cells": _cells(report, columns),
+            "cells": Markup("").join(_cells(report, columns)),
             "note": visible(stands_out(report, MAX_NAMES), MAX_NOTE),
         }
 
@@ -297,32 +268,28 @@ def _groups_of(report: Report, final: Final | None) -> list[str]:
     """Return the GROUPS that a report tells of by itself."""
     if final is not None and final.is_excused:
         return []
+    is_broken = bool(report.cause) or any(item.verdict == "crashed" for item in report.items)
     adjustments = () if final is None else final.adjustments
-    unmarked = any(change.rule == "question" and change.after is None for change in adjustments)
-    if report.points is None:
-        groups = ["ungraded"]
-    elif report.cause or any(item.verdict == "crashed" for item in report.items):
-        groups = ["broken"]
-    else:
-        groups = [] if ran(report) else ["unstarted"]
-    unnamed = any(item.verdict == "failed" and not item.mistakes for item in report.items)
-    return [*groups, *(["unmarked"] if unmarked else []), *(["unnamed"] if unnamed else [])]
+    tells = {
+        "broken": report.points is not None and is_broken,
+        "unstarted": report.points is not None and not is_broken and not ran(report),
+        "ungraded": report.points is None,
+        "unmarked": any(change.rule == "question" and change.after is None for change in adjustments),
+        "unnamed": any(item.verdict == "failed" and not item.mistakes for item in report.items),
+    }
+    return [name for name, is_so in tells.items() if is_so]
 
 
-def _cells(report: Report, columns: Sequence[Column]) -> Markup:
+def _cells(report: Report, columns: Mapping[str, Sequence[str]]) -> Iterator[Markup]:
     """Write the cells of one student; a thousand students share a few dozen different ones."""
     items = {item.item: item for item in report.items}
-    cells = []
-    for column in columns:
-        if column.is_function:
-            points = [item.points for item in report.items if item.function == column.name]
-            known = [value for value in points if value is not None]
-            cells.append(_sum_cell(round(sum(known), 2) if known and len(known) == len(points) else None))
-        elif (item := items.get(column.name)) is not None:
-            cells.append(_item_cell(item.verdict, verdict_word(item), item.points, item.max_points))
-        else:
-            cells.append(Markup('<td class="absent">not in this report</td>'))
-    return Markup("").join(cells)
+    for function, names in columns.items():
+        points = [item.points for item in report.items if item.function == function]
+        known = [value for value in points if value is not None]
+        yield _sum_cell(round(sum(known), 2) if known and len(known) == len(points) else None)
+        for name in names:
+            item = items.get(name)
+            yield _item_cell(item.verdict, verdict_word(item), item.points, item.max_points) if item else NO_ITEM
 
 
 @lru_cache(maxsize=1024)

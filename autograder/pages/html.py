@@ -28,8 +28,8 @@ PARTLY = "partly"  # the verdict on an item that failed and earned points
 # From which item-rest correlation on, which word: the usual reading, in three steps rather than five.
 DISCRIMINATION_WORDS = ((0.3, "strong"), (0.1, "weak"), (-0.1, "none"), (-1.1, "reversed"))
 
-_TEMPLATES = Path(__file__).parent / "templates"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+TEMPLATES = Path(__file__).parent / "templates"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 # A line that is indented, or holds two spaces in a row, is laid out by its spaces: it scrolls, not wraps.
 _LAID_OUT = re.compile(r"\s|.*\S {2,}\S")
@@ -50,16 +50,18 @@ def verdict_word(item: ItemResult) -> str:
     return PARTLY if is_partly(item) else VERDICT_WORDS[item.verdict]
 
 
-def script_and_policy() -> tuple[Markup, str]:
-    """The script that sorts and filters tables, and the policy of a page that may run it and nothing else."""
-    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Markup(script), f"{_POLICY}; script-src 'sha256-{digest}'"
+@cache
+def scripts_and_policy(*names: str) -> tuple[list[Markup], str]:
+    """Read scripts of the templates, and the policy of a page that may run these and nothing else."""
+    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in names]
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return [*map(Markup, scripts)], f"{POLICY}; script-src {sources}"
 
 
 def render_page(template: str, **context: object) -> str:
     """A page from one of the templates, under a policy that lets it load nothing, unless `context` has another."""
-    return page_template(template).render(**{"policy": _POLICY, **context})
+    return page_template(template).render(**{"policy": POLICY, **context})
 
 
 def page_template(name: str) -> jinja2.Template:
@@ -70,7 +72,7 @@ def page_template(name: str) -> jinja2.Template:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

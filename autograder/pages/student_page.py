@@ -20,7 +20,6 @@ from autograder.vocabulary.text import number, visible
 
 MAX_BYTES = 150_000  # of a page
 MAX_SENTENCE = 240  # characters of what to do next
-MAX_ASKED = 700  # characters of the message in the text of a question
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")
 # As `grading.hints` and `grading.wording` word it.
@@ -77,8 +76,8 @@ def feedback_page(
     Where the page would be larger than MAX_BYTES, parts are left out step by step, and it says so.
     """
     page = ""
-    for cut in CUTS:
-        page = _page(title, notes, *_cut_to(*cut, report, details or Details("", ""), listing))
+    for room, count in CUTS:
+        page = _page(title, notes, *_cut_to(room, [*PARTS][:count], report, details or Details("", ""), listing))
         if len(page.encode()) <= MAX_BYTES:
             break
     return page
@@ -86,9 +85,10 @@ def feedback_page(
 
 def _page(title: str, notes: Sequence[str], report: Report, details: Details, listing: Listing, left_out: str) -> str:
     graded = [item for item in report.items if item.points is not None]
-    groups = _groups(report.items, listing)
-    places = {item: words for item, (_, words) in listing.places.items()}
-    questions = {item.item: question(item, report, places.get(item.item, ""), title) for item in report.items}
+    by_function: dict[str, list[ItemResult]] = {}
+    for item in report.items:
+        by_function.setdefault(item.function, []).append(item)
+    groups = [_group(function, items, listing) for function, items in by_function.items()]
     return render_page(
         "feedback.html",
         report=report,
@@ -106,18 +106,9 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
         called=CALLED,
         calls=details.calls,
         grids={picture.item: grid(picture) for picture in details.pictures},
-        questions={item: text for item, text in questions.items() if text},
         gradings=_gradings(report, details.earlier),
         listing=listing,
     )
-
-
-def _groups(items: Sequence[ItemResult], listing: Listing = NOTHING) -> list[FunctionGroup]:
-    """Group items by function: functions in the order of their first item, items in the order of the report."""
-    by_function: dict[str, list[ItemResult]] = {}
-    for item in items:
-        by_function.setdefault(item.function, []).append(item)
-    return [_group(name, same, listing) for name, same in by_function.items()]
 
 
 def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> FunctionGroup:
@@ -128,16 +119,16 @@ def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> Func
         if item.verdict == "passed" or is_unwritten or _is_unreached(item):
             others.append(item)
     by_cause: dict[object, list[ItemResult]] = {}
+    lines: dict[int, object] = {}  # what has no name of its own and goes wrong at the line of another has its cause
     for item in items:
-        if item in others:
-            continue
-        at = listing.places.get(item.item, (None,))[0]
-        # What has no name of its own and goes wrong at the line of another has that one's cause.
-        same_line = [key for key, known in by_cause.items() if at and listing.places.get(known[0].item, (0,))[0] == at]
-        key: object = item.mistakes or (same_line and same_line[0]) or at or item.item
-        if item.verdict == "not_graded":
-            key = (item.verdict, item.message)
-        by_cause.setdefault(key, []).append(item)
+        if item not in others:
+            at = listing.places.get(item.item, (0,))[0]
+            key: object = item.mistakes or lines.get(at) or at or item.item
+            if item.verdict == "not_graded":
+                key = (item.verdict, item.message)
+            if at:
+                lines.setdefault(at, key)
+            by_cause.setdefault(key, []).append(item)
     verdicts = {"not reached" if _is_unreached(item) else verdict_word(item) for item in others}
     earned = sum(item.points or 0.0 for item in items)
     most = sum(item.max_points for item in items)
@@ -254,33 +245,6 @@ def _question_of(hint: str) -> str:
     return text if len(text) <= MAX_SENTENCE else visible(sentences[0], MAX_SENTENCE)
 
 
-def question(item: ItemResult, report: Report, place: str = "", title: str = "") -> str:
-    """Write a failed item as text to paste into a question to staff; "" where there is nothing to ask about.
-
-    place   the line that the item concerns
-    title   what people call the assignment; "" leaves its module's name
-
-    It holds what the report tells the student, and so no value of a hidden case.
-    """
-    if item.verdict in ("passed", "missing", "not_graded"):
-        return ""
-    case = next((case for case in item.cases if case.verdict != "passed"), None)
-    points = f"{number(item.points or 0.0)} of {number(item.max_points)} points"
-    assignment = f"{visible(title, 120)} ({report.assignment})" if title else report.assignment
-    lines = [
-        f"{assignment}, item {item.item} ({visible(item.title, 200)}): {verdict_word(item)}, {points}",
-        *([f"Case: {visible(case.case, 120)} ({case.visibility})"] if case else []),
-        f"Submission: {visible(report.submission.path, 200)}, SHA-256 {report.submission.sha256}",
-        f"Fixtures: SHA-256 {report.fixtures}",
-        *([place] if place and place not in item.message else []),
-        "",
-        visible(item.message, MAX_ASKED, newlines=True),
-        "",
-        "My question: ",
-    ]
-    return "\n".join(lines)
-
-
 # What is left out of a page that would be too large. A submission can give each case a message of thousands of
 # characters, which HTML makes five times as long, and any code. Reports keep all of it.
 
@@ -296,34 +260,26 @@ CUTS = ((MAX_BYTES, 0), (1_500, 0), (500, 1), (250, 3), (100, 5))
 
 
 def _cut_to(
-    room: int, count: int, report: Report, details: Details, listing: Listing
+    room: int, out: Sequence[str], report: Report, details: Details, listing: Listing
 ) -> tuple[Report, Details, Listing, str]:
-    """Leave out what a cut says; the sentence tells what is not there, "" where all is."""
-    is_shorter = False
+    """Leave these of PARTS out, and the ends of messages; the sentence tells what is not there, "" where all is."""
 
     def shorter(text: str) -> str:
-        nonlocal is_shorter
         kept = text[:room]
         while (size := len(escape(visible(kept, newlines=True)).encode())) > room:
             kept = kept[: len(kept) * room // size]
-        if kept == text:
-            return text
-        is_shorter = True
-        return f"{kept}…\n({len(text) - len(kept):,} more characters are left out)"
+        return text if kept == text else f"{kept}…\n({len(text) - len(kept):,} more characters are left out)"
 
-    out = list(PARTS)[:count]
     items = []
     for item in report.items:
-        cases = () if "cases" in out else tuple(replace(case, message=shorter(case.message)) for case in item.cases)
+        cases = [replace(case, message=shorter(case.message)) for case in item.cases]
         message, hint, call = map(shorter, (item.message, item.hint, item.counterexample))
-        items.append(replace(item, message=message, hint=hint, counterexample=call, cases=cases))
-    kept = replace(
-        details,
-        pictures=() if "pictures" in out else details.pictures,
-        calls={} if "pictures" in out else details.calls,
-        curves=() if "curves" in out else details.curves,
-        earlier=() if "earlier" in out else details.earlier,
-    )
-    names = ["the ends of long messages"] * is_shorter + [PARTS[name] for name in out]
+        items.append(replace(item, message=message, hint=hint, counterexample=call, cases=tuple(cases)))
+    names = ["the ends of long messages"] * (tuple(items) != report.items) + [PARTS[name] for name in out]
+    if "cases" in out:
+        items = [replace(item, cases=()) for item in items]
+    empty: dict[str, Any] = {"pictures": (), "calls": {}} if "pictures" in out else {}
+    empty |= {name: () for name in ("curves", "earlier") if name in out}
     sentence = f"Left out, since this page would be too large: {', '.join(names)}." if names else ""
-    return replace(report, items=tuple(items)), kept, NOTHING if "code" in out else listing, sentence
+    cut = replace(report, items=tuple(items)), replace(details, **empty)
+    return *cut, NOTHING if "code" in out else listing, sentence

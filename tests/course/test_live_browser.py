@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from autograder.course.live_decisions import Answer, LiveFolder
 from autograder.course.live_view import LiveServer
 from autograder.course.similarity import Pair, Similarity, similarity_page
 from autograder.grading.assignment import find_assignment
+from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report
 
@@ -153,6 +156,46 @@ def test_answers_are_marked_by_keys_and_buttons(opened: Callable[..., Any], serv
     assert page.url.endswith("/feedback/bela.html")
 
 
+def test_selected_line_takes_a_comment(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+    address, folder = served
+    function = ASSIGNMENT.functions[0]
+    one = graded("ada")
+    text = f"import os\n\n\ndef {function}(x):\n    return x\n"
+    listing = listing_of(Submission("ada", "x.py", "00", text), one, ASSIGNMENT.functions)
+    one = replace(one, submission=replace(one.submission, sha256="0" * 64))
+    write_report(one, folder / "reports" / "ada.json")
+    write_atomically(folder / "feedback" / "ada.html", feedback_page(one, listing=listing))
+    page = opened(f"{address}feedback/ada.html")
+    for place, line, comment in ((function, 5, "Why not 2 x?"), ("", 1, HOSTILE)):
+        page.click(f"[id='code-{place}'] summary")
+        page.click(f"[id='code-{place}'] .l[data-n='{line}']")
+        page.keyboard.type(comment)
+        with page.expect_navigation():
+            page.click("#at-line .main")
+        assert page.inner_text(f"[id='comment-{place}-{line}']").strip().endswith(comment)
+    assert [row[1:] for row in rows(folder)] == [
+        [f"{function}:5:00000000", "", "Why not 2 x?"],
+        [":1:00000000", "", HOSTILE],
+    ]
+
+
+def test_second_of_two_at_one_item_is_told_of_the_first(windows: Windows, served: tuple[str, Path]) -> None:
+    address, folder = served
+    pages = [windows.go(f"{address}feedback/ada.html") for _ in range(2)]
+    for page, comment in zip(pages, ("first", "second"), strict=True):
+        page.click(f"#decide-{ITEM} summary")
+        page.fill(f"#decide-{ITEM} textarea", comment)
+    for page in pages:
+        with page.expect_navigation():
+            page.click(f"#decide-{ITEM} .main")
+    assert pages[0].inner_text(".said") == "Saved."
+    assert f'ada, {ITEM} has a comment ("first") by anna' in pages[1].inner_text(".said")
+    assert pages[1].input_value(f"#decide-{ITEM} textarea") == "second"
+    assert [row[3] for row in rows(folder)] == ["first"]
+    assert [line for line in windows.complaints if "400" not in line] == []
+    windows.complaints.clear()
+
+
 @pytest.mark.long
 def test_page_follows_the_files_but_never_while_typing(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
     address, folder = served
@@ -190,7 +233,7 @@ def alike_page(folder: Path) -> Path:
 
 @pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
 @pytest.mark.parametrize("width", in_short([390, 1300]))
-@pytest.mark.parametrize("name", in_short(["question", "course", "alike", "student", "class"], 3))
+@pytest.mark.parametrize("name", in_short(["question", "course", "over the course", "alike", "student", "class"], 4))
 def test_axe_finds_nothing_wrong_and_pages_fit(
     opened: Callable[..., Any], served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str
 ) -> None:
@@ -199,10 +242,12 @@ def test_axe_finds_nothing_wrong_and_pages_fit(
     if name in live:
         address = f"{served[0]}{live[name]}"
     else:
-        address = {"course": course_page, "alike": alike_page}[name](tmp_path).as_uri()
-    page = opened(address, width, color_scheme=scheme, bypass_csp=True)
-    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
-    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    wrong = page.evaluate("axe.run().then(found => found.violations.map(one => [one.id, one.nodes[0].html]))")
+        page = course_page if "course" in name else alike_page
+        path = page(tmp_path)
+        address = (path.parent / "by-student" / "ada.html" if name == "over the course" else path).as_uri()
+    shown = opened(address, width, color_scheme=scheme, bypass_csp=True)
+    shown.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    shown.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    wrong = shown.evaluate("axe.run().then(found => found.violations.map(one => [one.id, one.nodes[0].html]))")
     assert wrong == []
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert shown.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

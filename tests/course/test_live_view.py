@@ -22,7 +22,7 @@ from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
-from autograder.course.live_decisions import REQUESTS, Answer, LiveFolder, Question, requests_of
+from autograder.course.live_decisions import REQUESTS, Answer, LiveFolder, Question, add_requests, requests_of
 from autograder.course.live_view import MAX_BODY, LiveServer
 from autograder.gradebook.decisions import JOURNAL, Decisions, line_of
 from autograder.gradebook.grades_folder import read_grades
@@ -460,6 +460,17 @@ def test_comment_stands_at_its_line_of_just_this_hand_in(serving: Serving) -> No
     assert "another hand-in by now" in browser.decide("ada", "late", **at).text
 
 
+def test_comment_stands_at_a_line_outside_graded_functions(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    hand_in = with_code(browser, "ada", f"import os\n{CODE}")
+    at = {"item": "", "function": "", "line": "1", "hand_in": hand_in}
+    assert browser.decide("ada", "What for?", **at).status == 303
+    page = (browser.folder / "feedback" / "ada.html").read_text()
+    assert 'data-n="1"><span class="k">import</span> os\n</span><!-- line --><span class="note staff"' in page
+    assert '<a href="#comment--1">line 1: What for?' in page
+    assert "Comment: line 1" in browser.ask("feedback/ada.html").text
+
+
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -538,6 +549,61 @@ def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> 
     browser.decide("ada", "the case of one response is not", "")
     assert "asks for a regrade" not in browser.ask("feedback/ada.html").text
     assert 'data-key="u"' not in browser.ask("feedback/cleo.html").text
+
+
+GOOGLE = "Timestamp,Email Address,Which item?,Why do you ask?\n2027-03-12,{who},{item},{why}\n"
+MICROSOFT = "\ufeffID;Start time;Email;Name;Item;Reason\n1;3/12/27;anonymous;{who};{item};{why}\n"
+
+
+@pytest.mark.parametrize("form", [GOOGLE, MICROSOFT], ids=["google", "microsoft"])
+@pytest.mark.parametrize(
+    ("who", "item", "why", "asked"),
+    [
+        ("ADA@school.edu", ITEM, "the sign is right", {ITEM: "the sign is right"}),
+        ("ada", f"{ITEM} (the first)", "=1+1 <b>\u202e</b>", {ITEM: "=1+1 <b>\\u202e</b>"}),
+        ("1001", QUESTION, "x" * 2_000, {QUESTION: "x" * 999 + "…"}),
+        ("Ada", "all of it", "please look again at it", {"": "all of it: please look again at it"}),
+    ],
+)
+def test_form_names_student_and_item(
+    tmp_path: Path, form: str, who: str, item: str, why: str, asked: dict[str, str]
+) -> None:
+    (tmp_path / "form.csv").write_text(form.format(who=who, item=item, why=why), encoding="utf-8")
+    requests: dict[str, dict[str, str]] = {}
+    reports = [replace(graded("ada"), identity="canvas:1001"), graded("bela")]
+    assert add_requests(tmp_path / "form.csv", requests, reports, [ITEM, QUESTION]) == []
+    assert requests == {"ada": asked}
+
+
+def test_form_adds_to_what_hand_ins_ask_and_tells_of_strangers(serving: Serving, tmp_path: Path) -> None:
+    rows = [
+        "name,mail,item,why",
+        f"ada,,{ITEM},and the form too",
+        f"<i>mallory</i>,m@x.org,{ITEM},points for all of us",
+        f"ada,bela@x.org,{ITEM},who of us is meant",
+        ",,,",
+    ]
+    (tmp_path / "form.csv").write_text("\n".join(rows), encoding="utf-8")
+    browser = serving(graded("ada"), graded("bela"))
+    grades = browser.grades
+    grades.requests = {"ada": {ITEM: "in my folder"}}
+    grades.strangers = add_requests(tmp_path / "form.csv", grades.requests, grades.reports(), [ITEM])
+    assert grades.requests == {"ada": {ITEM: "in my folder and the form too"}}
+    assert grades.strangers == [
+        "line 3 is of nobody of this class: <i>mallory</i>, m@x.org",
+        "line 4 is of several of this class: ada, bela@x.org",
+    ]
+    assert "&lt;i&gt;mallory&lt;/i&gt;, m@x.org" in browser.ask("").text
+
+
+def test_large_change_of_several_is_asked_of_each(serving: Serving) -> None:
+    browser = serving(graded("ada", WORTH), graded("bela", WORTH), graded("cleo", WORTH))
+    fields = {"report": "ada/bela/cleo", "item": "", "points": "3", "comment": "x"}
+    asked = re.search('name="sure" value="([^"]*)"', browser.ask("decide", fields).text)
+    assert asked is not None
+    assert re.findall(r"(\w+): the whole grade 100 → 3 of 100", html.unescape(asked[1])) == ["ada", "bela", "cleo"]
+    assert browser.ask("decide", {**fields, "sure": html.unescape(asked[1])}).status == 303
+    assert [row[1] for row in browser.rows] == ["ada", "bela", "cleo"]
 
 
 def test_guide_gives_the_points_of_its_lines() -> None:

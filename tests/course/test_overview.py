@@ -162,6 +162,14 @@ def test_page_of_a_student_tells_the_median_of_a_whole_class_alone(given: Given)
     assert page.find("p", class_="total")[0].text == "4.5 points in all"
 
 
+def test_page_of_a_student_who_left_goes(given: Given) -> None:
+    folder = given("1-a", [of("policy_gradient", "ada"), of("policy_gradient", "bela")])
+    assert gradebook(folder)[0] == 0
+    (folder / "1-a" / "reports" / "bela.json").unlink()
+    assert gradebook(folder)[0] == 0
+    assert [path.name for path in (folder / "by-student").iterdir()] == ["ada.html"]
+
+
 def test_hostile_name_is_text_and_no_formula(given: Given) -> None:
     folder = given("a b&c", [of("policy_gradient", HOSTILE)])
     assert gradebook(folder)[0] == 0

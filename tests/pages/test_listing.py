@@ -73,13 +73,12 @@ def report_of(*items: ItemResult, cause: str = "") -> Report:
     return replace(report("ada", *(items or (failed(),))), cause=cause)
 
 
-def text_of(piece: Piece | None) -> list[tuple[int, str]]:
-    assert piece is not None
+def text_of(piece: Piece) -> list[tuple[int, str]]:
     return [(line.number, html.unescape(re.sub("<[^>]*>", "", line.html))) for line in piece.lines]
 
 
 def marked(found: Listing) -> dict[int, list[str]]:
-    pieces = [*found.pieces.values(), *([found.rest] if found.rest else [])]
+    pieces = [*found.pieces.values(), *found.rest.values()]
     lines = [line for piece in pieces for line in piece.lines if line.items or line.is_cause]
     return {line.number: [one.item for one in line.items] for line in lines}
 
@@ -97,14 +96,17 @@ def test_functions_keep_the_numbers_of_their_file() -> None:
     assert text_of(found.pieces["one"]) == [(at, lines[at - 1]) for at in (6, 7, 8)]
     assert text_of(found.pieces["two"]) == [(at, lines[at - 1]) for at in (15, 16, 17)]
     assert found.pieces["two"].place == "lines 15 to 17"
-    assert [number for number, _ in text_of(found.rest) if number] == [1, 2, 3, 11, 12]
+    assert [number for number, _ in text_of(found.rest[""]) if number] == [1, 2, 3, 11, 12]
 
 
 def test_notebook_is_shown_by_cells_and_their_lines() -> None:
     found = listing(NOTEBOOK)
-    assert text_of(found.pieces["one"]) == [(0, "Cell 5"), (3, "def one(x):"), (4, "    return 1 / 0")]
+    assert text_of(found.pieces["one"]) == [(3, "def one(x):"), (4, "    return 1 / 0")]
     assert found.pieces["one"].place == "cell 5, lines 3 to 4"
-    assert text_of(found.rest) == [(0, "Cell 2"), (1, "import math"), (0, "Cell 5"), (2, "x = 1")]
+    assert {cell: text_of(piece) for cell, piece in found.rest.items()} == {
+        "2": [(1, "import math")],
+        "5": [(2, "x = 1")],
+    }
 
 
 BROKEN = "import math\ndef two(x):\n    return (x\ny = 2\n"
@@ -121,7 +123,7 @@ def test_unreadable_cell_is_marked_at_its_fault() -> None:
     cause = f"{NOTE[0].upper()}{NOTE[1:]}."
     found = listing(with_broken_cell(), lost, cause=cause)
     (cell,) = found.unread
-    assert text_of(cell) == [(0, "Cell 7"), *enumerate(BROKEN.split("\n"), 1)]
+    assert (cell.place, text_of(cell)) == ("cell 7, lines 1 to 5", [*enumerate(BROKEN.split("\n"), 1)])
     (marked_,) = [line for line in cell.lines if line.said]
     assert (marked_.number, marked_.is_cause, marked_.said) == (3, True, "Python cannot read on from here")
     assert found.cause == (marked_.at, "Line 3 of cell 7 (text cells count)")
@@ -133,9 +135,9 @@ def test_unreadable_cell_is_marked_at_its_fault() -> None:
 
 def test_wholly_unreadable_notebook_is_shown() -> None:
     found = listing(with_broken_cell(source="", line=0))
-    assert text_of(found.unread[0])[3] == (3, "    return (x")
+    assert text_of(found.unread[0])[2] == (3, "    return (x")
     assert [line.said for line in found.unread[0].lines if line.said] == ["Python cannot read this cell"]
-    assert (found.pieces, found.rest) == ({}, None)
+    assert (found.pieces, found.rest) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_unparsable_file_is_shown_whole() -> None:
     broken = "def one(x:\n    return 1\n"
     found = listing(broken)
     assert not found.pieces
-    assert text_of(found.rest) == [(1, "def one(x:"), (2, "    return 1")]
+    assert text_of(found.rest[""]) == [(1, "def one(x:"), (2, "    return 1")]
 
 
 # Marks
@@ -220,7 +222,7 @@ HOSTILE = {
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_code_is_bounded_text(source: str) -> None:
     found = listing(source, NAMED, known=KNOWN)
-    pieces = [*found.pieces.values(), *([found.rest] if found.rest else [])]
+    pieces = [*found.pieces.values(), *found.rest.values()]
     assert sum(len(line.html.encode()) for piece in pieces for line in piece.lines) <= MAX_BYTES + 2_000
     shown = feedback_page(report_of(NAMED), (), None, found)
     assert len(shown.encode(errors="surrogatepass")) < 150_000
@@ -251,7 +253,7 @@ def handed_in(data: bytes, folder: Path) -> Submission:
 def test_bytes_that_are_no_text_are_told_and_not_shown(tmp_path: Path) -> None:
     submission = handed_in(b"def one(x):\n    return 'caf\xe9'\n", tmp_path)
     assert "is not UTF-8 text" in submission.problem
-    assert listing(submission).rest is None
+    assert not listing(submission).rest
 
 
 def test_ten_megabytes_are_told_and_take_no_memory(tmp_path: Path) -> None:

@@ -349,21 +349,6 @@ def test_next_is_worth_most_or_first_of_comparable(items: list[ItemResult], star
     assert told.find("a")[0].attributes["href"] == f"#item-{start}"
 
 
-def test_failed_item_has_text_for_a_question() -> None:
-    (ask,) = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0].find("details", class_="ask")
-    assert "open" not in ask.attributes
-    assert ask.find("pre")[0].text.splitlines() == [
-        "policy_gradient, item deltas-normalized (title of deltas-normalized): partly, 2 of 6 points",
-        "Case: constant-group (public)",
-        f"Submission: ada/policy_gradient.py, SHA-256 {'5a' * 32}",
-        f"Fixtures: SHA-256 {'f1' * 32}",
-        "",
-        *TABLE.splitlines(),
-        "",
-        "My question: ",
-    ]
-
-
 def test_grader_fault_is_told_and_costs_nothing() -> None:
     root = tree(feedback_page(faulty()))
     assert root.find(class_="total")[0].text == "Not graded yet"
@@ -373,7 +358,6 @@ def test_grader_fault_is_told_and_costs_nothing() -> None:
     (card,) = root.find("article", id="item-run-exact")
     assert "This item could not be graded. That is not your fault" in card.text
     assert "– / 6" in card.find(class_="head")[0].text
-    assert not card.find(class_="again")
 
 
 def test_no_mistake_is_named_to_a_student() -> None:
