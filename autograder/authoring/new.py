@@ -16,7 +16,6 @@ import functools
 import json
 import keyword
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -90,6 +89,7 @@ ITEMS = {  # end of an id → points in proportion, title, hint
     "form": (1, "the form of {}", "What comes back, and what do the caller's arguments hold afterwards?"),
 }  # fmt: skip
 EXAMPLE_NAME, EXAMPLE_TITLE = "three_functions", "Three functions"  # of the guide, in NumPy
+PARTS = ("solution", "fixtures", "handout")
 REPLACED = "replaced"  # the folder of a course that `new --replace` moves an assignment into
 
 
@@ -221,12 +221,13 @@ class SourceFunction:
     def notes(self) -> list[str]:
         """What the author is to decide about the draws."""
         if self.problem:
-            what = f"draw and declare what {self.name} takes, and uncomment its items"
-            return [f"{self.name} is not graded ({self.problem}): {what}."]
-        unsaid = [f"{argument.name}: {argument.unsaid}." for argument in self.arguments if argument.unsaid]
-        refused = [f"no draw {name}, for {why}: is it an error that a case should ask for?"
-                   for name, why in self.refused.items()]  # fmt: skip
-        return [*unsaid, *refused, "are these usual arguments? Add draws of what is special: equal, zero, large, few."]
+            todo = f"draw and declare what {self.name} takes, and uncomment its items"
+            return [f"{self.name} is not graded ({self.problem}): {todo}."]
+        return [
+            *(f"{argument.name}: {argument.unsaid}." for argument in self.arguments if argument.unsaid),
+            *(f"no draw {name}, for {why}: is it an error to ask for?" for name, why in self.refused.items()),
+            "are these usual arguments? Add draws of what is special: equal, zero, large, few.",
+        ]
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -293,38 +294,35 @@ class NewAssignment:
 
 def read_solution(path: Path) -> Solution:
     """Read that file; raises UsageError where it is no Python or has no function."""
-    if path.suffix == ".ipynb":
-        raise UsageError(f"{path} is a notebook: give a Python file with its functions, solution.py.")
     try:
         return parse_solution(path.read_text(encoding="utf-8"), path)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except (SyntaxError, ValueError) as error:  # no UTF-8
+        line = getattr(error, "lineno", None) or 1
+        raise UsageError(f"{path}:{line}: not Python: {getattr(error, 'msg', error)}.") from error
 
 
 def parse_solution(text: str, path: Path) -> Solution:
     """Read that text; `path` is for sentences alone."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise UsageError(f"{path}:{line}: not Python: {getattr(error, 'msg', error)}.") from error
+    tree = ast.parse(text)
     nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     classes = [f"{node.name} (a class)" for node in tree.body if isinstance(node, ast.ClassDef)]
     coroutines = [f"{node.name} (async)" for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
-    others = [f"{', '.join(names)}: {GUIDE.format(section)}"
-              for names, section in ((classes, CLASSES), (coroutines, OBJECTS)) if names]  # fmt: skip
+    others = [
+        f"{', '.join(names)}: {GUIDE.format(section)}"
+        for names, section in ((classes, CLASSES), (coroutines, OBJECTS))
+        if names
+    ]
     if not nodes:
-        why = "there is nothing that can be graded by itself" + "".join(f"; {other}" for other in others)
+        why = "; ".join(["there is nothing that can be graded by itself", *others])
         raise UsageError(f"{path} defines no function whose name does not begin with _: {why}.")
     for node in nodes:
-        if not node.name.isascii():
-            right = "its name is one of ids and files, of the letters a to z"
-            raise UsageError(f"{path}:{node.lineno}: {node.name} cannot be graded: {right}, digits and _.")
+        wrong = "" if node.name.isascii() else "its name is one of ids and files, of the letters a to z, digits and _"
         if node.args.vararg and not (node.args.args or node.args.posonlyargs or node.args.kwonlyargs):
-            why = f"{node.name} takes any number of arguments, and a declaration names each"
-            raise UsageError(f"{path}:{node.lineno}: {why}. Give it a list, or see {GUIDE.format(OBJECTS)}.")
+            wrong = f"a declaration names each argument; see {GUIDE.format(OBJECTS)}"
+        if wrong:
+            raise UsageError(f"{path}:{node.lineno}: {node.name} cannot be graded: {wrong}.")
     imported = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     imported |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     values: Values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
@@ -600,7 +598,7 @@ def check_name(root: Path, name: str, *, replacing: bool = False) -> None:
     """Raise UsageError where an assignment cannot be called that, or something is there already."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise UsageError(f"{name!r} cannot be a module's name: small letters, digits and _, such as linear_algebra.")
-    for part in () if replacing else ("fixtures", "solution", "handout"):
+    for part in () if replacing else PARTS:
         if (root / part / name).exists():
             told = f"{root / part / name} is there already: nothing was written"
             raise UsageError(f"{told}. Give another name, or --replace, which moves it into {REPLACED}/ first.")
@@ -613,30 +611,21 @@ def new_assignment(root: Path, name: str, title: str, solution: Solution, *, rep
     """
     check_name(root, name, replacing=replacing)
     root.mkdir(parents=True, exist_ok=True)
-    moved: list[tuple[Path, Path]] = []
     with tempfile.TemporaryDirectory(dir=root, prefix=".new-") as folder:
         made = run_in_subprocess(_make, Path(folder), name, title, solution)
+        assignment = load_assignment(Path(folder) / "fixtures" / name)
+        write_source_notebook(assignment)
+        if made.cases:
+            write_handout(handout_files(assignment), assignment.handout)
         numbers = (f"{name}-{number}" for number in range(1, sys.maxsize))
         kept = next(root / REPLACED / one for one in numbers if not (root / REPLACED / one).exists())
-        try:
-            for part in ("solution", "fixtures", "handout"):
-                if (root / part / name).exists():
-                    kept.mkdir(parents=True, exist_ok=True)
-                    (root / part / name).replace(kept / part)
-                    moved.append((kept / part, root / part / name))
-            for part in ("solution", "fixtures"):
+        for part in PARTS:
+            if (root / part / name).exists():
+                kept.mkdir(parents=True, exist_ok=True)
+                (root / part / name).replace(kept / part)
+            if (Path(folder) / part / name).exists():
                 (root / part).mkdir(exist_ok=True)
                 (Path(folder) / part / name).replace(root / part / name)
-            assignment = load_assignment(root / "fixtures" / name)
-            write_source_notebook(assignment)
-            if made.cases:
-                write_handout(handout_files(assignment), assignment.handout)
-        except BaseException:  # Ctrl-C too
-            for part in ("solution", "fixtures", "handout"):
-                shutil.rmtree(root / part / name, ignore_errors=True)
-            for there, before in moved:
-                there.replace(before)
-            raise
     return made
 
 

@@ -78,7 +78,8 @@ def release(
             refuse_release(chosen)
         elif zip_file is not None:
             raise UsageError("--draft makes no zip: what students get has an oracle of its own.")
-        chosen_fixtures(chosen, fixtures)
+        if fixtures is not None:
+            chosen_fixtures(chosen, fixtures)  # or say that the folder holds none
         files = handout_files(chosen, fixtures)
         write_handout(files, chosen.handout, replace=replace)
         write_source_notebook(chosen)

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from all_assignments import handout_bytes
 from places import KIT
 
 from autograder.authoring.handout.notebook import FIRST, first_cell, released
-from autograder.authoring.handout.release import handout_files, notebook_of, zip_bytes
+from autograder.authoring.handout.release import notebook_of, zip_bytes
 from autograder.checking.handout import write_handout
 from autograder.grading.assignment import find_assignment
 
@@ -21,7 +22,7 @@ AFTER = "\nimport os, sys; print('in', os.getcwd()); import autograder.checking.
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
-    return handout_files(find_assignment(KIT, NAME))
+    return handout_bytes(NAME)
 
 
 def run(folder: Path, home: Path | None = None) -> str:

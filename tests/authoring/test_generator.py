@@ -317,8 +317,12 @@ DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "no
             ("return x + 'one'", "__import__('os')._exit(3)"),
             "raises ends the worker in ramp-small: crashed exited with status 3.",
         ),
-        ("cases.py", SQUARE, r"ramp-small: ramp has equal axis lengths \(3, 3\) and does not say why."),
-        ("cases.py", ('"row column"', '"row"'), r"ramp-small: ramp has axes \('row',\) and shape \(2, 3\)."),
+        ("cases.py", SQUARE, r"ramp-small: the expected ramp has equal axis lengths \(3, 3\) and does not say why."),
+        (
+            "cases.py",
+            ('"row column"', '"row"'),
+            r"ramp-small: the expected ramp has axes \('row',\) and shape \(2, 3\).",
+        ),
         ("cases.py", ('Draft("ramp-float32"', 'Draft("ramp-small"'), "ramp-small: two drafts have this name."),
         (
             "items.toml",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 import pytest
-from all_assignments import each_assignment
+from all_assignments import each_assignment, handout_bytes
 
 from autograder.authoring.catalogue import SIGN, Correct, marks, without_marks
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.handout.notebook import to_bytes
-from autograder.authoring.handout.release import handout_files, notebook_of
+from autograder.authoring.handout.release import notebook_of
 from autograder.grading.assignment import Assignment
 
 PLAIN = "def f(x):\n    y = x + 1  # float[a]\n    return y\n"
@@ -38,6 +38,6 @@ def test_no_student_reads_a_mark(assignment: Assignment) -> None:
     solution = solution_source(assignment)
     assert SIGN in solution
     assert ast.dump(ast.parse(without_marks(solution))) == ast.dump(ast.parse(solution))
-    files = handout_files(assignment)
+    files = handout_bytes(assignment.name)
     assert [name for name, data in files.items() if SIGN.encode() in data] == []
     assert SIGN.encode() not in to_bytes(notebook_of(assignment))  # of which nbgrader makes what it releases

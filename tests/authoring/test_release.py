@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pytest
 import toy_kit
-from all_assignments import each_assignment
+from all_assignments import each_assignment, handout_bytes
 from places import KIT
 
 from autograder.authoring.handout.release import (
@@ -60,7 +60,7 @@ def assignment() -> Assignment:
 
 @pytest.fixture(scope="module")
 def files(assignment: Assignment) -> dict[str, bytes]:
-    return handout_files(assignment)
+    return handout_bytes(assignment.name)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,9 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @each_assignment
 def test_the_committed_handout_is_what_release_makes_but_for_copies(assignment: Assignment) -> None:
-    files = {name: data for name, data in handout_files(assignment).items() if name.partition("/")[0] not in COPIES}
+    files = {
+        name: data for name, data in handout_bytes(assignment.name).items() if name.partition("/")[0] not in COPIES
+    }
     committed = {
         path.relative_to(assignment.handout).as_posix(): path.read_bytes()
         for path in assignment.handout.rglob("*")

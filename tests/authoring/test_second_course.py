@@ -193,7 +193,6 @@ def test_assignment_of_another_course_goes_through_a_term(name: str, course: Pat
     asked = re.findall(r"^[a-z-]+", (course / "handout" / name / "requirements.txt").read_text(), re.MULTILINE)
     assert {*asked} - {"torch"} == {"numpy", "safetensors", "pytest", "pytest-timeout"}  # what the kit needs itself
     assert ("torch" in asked) == (name == "optimisers")
-    assert "solution: " in run(course, "selfcheck", "--jobs", "1", "--assignment", name).stdout
     secret, term = course.parent / "secret", course.parent / f"spring-{name}"
     secret.write_text("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
     own = ("--term", "2027-spring", "--secret-file", secret, "--out", term, "--assignment", name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from all_assignments import handout_bytes
 from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
 from toy_kit import toy_assignment, toy_kit
@@ -28,7 +29,7 @@ from autograder.authoring.handout.notebook import (
     source_notebook,
     to_bytes,
 )
-from autograder.authoring.handout.release import handout_files, notebook_of, refuse_leaks
+from autograder.authoring.handout.release import notebook_of, refuse_leaks
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.vocabulary.errors import ReleaseError
 
@@ -65,7 +66,9 @@ def role(cell: dict[str, Any]) -> dict[str, Any]:
 def test_the_committed_notebooks_are_what_the_generator_makes(assignment: Assignment, notebook: Notebook) -> None:
     name = f"{assignment.module}.ipynb"
     assert (assignment.solution / name).read_bytes() == to_bytes(notebook)
-    assert (assignment.handout / name).read_bytes() == to_bytes(released(notebook)) == handout_files(assignment)[name]
+    assert (
+        (assignment.handout / name).read_bytes() == to_bytes(released(notebook)) == handout_bytes(assignment.name)[name]
+    )
 
 
 # What is in it

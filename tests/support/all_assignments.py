@@ -31,7 +31,13 @@ def fixtures_of(name: str) -> Fixtures:
     return read_fixtures(find_assignment(KIT, name))
 
 
+@functools.cache
+def handout_bytes(name: str) -> dict[str, bytes]:
+    """The files of the handout of that assignment, made once for all files of tests."""
+    return handout_files(find_assignment(KIT, name))
+
+
 def handout_of(name: str, target: Path) -> Path:
     """The handout of that assignment in the folder `target`, whole: with the copies that the repository leaves out."""
-    write_handout(handout_files(find_assignment(KIT, name)), target)
+    write_handout(handout_bytes(name), target)
     return target

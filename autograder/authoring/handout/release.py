@@ -236,7 +236,8 @@ def _data(path: Path) -> bytes:
 def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
     """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
     answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
-    hidden = [case.id for case in fixtures.cases if case.visibility == "hidden"]
+    hidden = {case.id.encode() for case in fixtures.cases if case.visibility == "hidden"}
+    dotted = [re.compile(rb"(?<![\w-])%s(?![\w-])" % re.escape(case)) for case in hidden if b"." in case]
     secret = secret_arrays(fixtures)
     for name, data in files.items():
         text = data.decode("utf-8", "replace")
@@ -244,10 +245,10 @@ def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, 
             text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
         if line := next((line for line in map(str.strip, text.splitlines()) if line in answers), ""):
             raise ReleaseError(f"The handout's {name} would hold a line of the solution: {line!r}.")
-        for case in (case for case in hidden if case.encode() in data):
-            if re.search(rb"(?<![\w-])" + re.escape(case.encode()) + rb"(?![\w-])", data):
-                raise ReleaseError(f"The handout's {name} would name the hidden case {case}.")
-        if any(array in data for array in secret):
+        words = {*re.findall(rb"[\w-]+", data), *(found for case in dotted for found in case.findall(data))}
+        if named := hidden & words:
+            raise ReleaseError(f"The handout's {name} would name the hidden case {min(named).decode()}.")
+        if "\ufffd" in text and any(array in data for array in secret):  # no floats are text
             raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
 
 
