@@ -248,7 +248,6 @@ def test_adding_a_case_changes_no_other_cases_numbers(toy: Toy) -> None:
 
 SPARE = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "spare": np.array([[1.0, 2.0]])}')
 COUNTS = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "counts": np.array([[3, 1, 2]])}')
-SQUARE = ('"ramp-small", 2, 3)', '"ramp-small", 3, 3)')
 FAILS = "ramp-small: the solution does not pass its own case: "
 IDLE = "does not matter; a wrong use of it would pass."
 ONLY_SINGLES = "if factor == 1.5: assert x.dtype == torch.float32, 'only singles'\n    return factor"
@@ -284,29 +283,13 @@ DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "no
             ("    return found", "    found[0, 0] = np.nan\n    return found"),
             "ramp-small: the expected ramp is nan somewhere, which no answer equals: nan is not graded.",
         ),
-        (
-            "oracle.py",
-            ("    return found", "    found[0, 0] = np.inf\n    return found"),
-            "ramp-small: the expected ramp is infinite somewhere: other numbers, or infinite=",
-        ),
-        (
-            "cases.py",
-            ('{"factor": 2.5}', '{"factor": 2.5e-8}'),
-            "ramp-small: the expected ramp is too small for its tolerance: ",
-        ),
         ("cases.py", SPARE, f"ramp-small: spare {IDLE}"),
-        ("cases.py", ('{"factor": 2.5}', '{"factor": 2.5, "slack": 0.5}'), f"ramp-small: slack {IDLE}"),
         (
             "cases.py",
             ('{"factor": 2.5}', '{"factor": 2.5, "settings": {"slack": 0.5, "steps": 3}}'),
             f"ramp-small: settings.slack {IDLE}",
         ),
         ("cases.py", COUNTS, f"ramp-small: counts {IDLE}"),
-        (
-            "oracle.py",
-            ('{"above", "below"}', '{"above", "below", "at the kink"}'),
-            r"ramp-values: no case takes the branch \['at the kink'\].",
-        ),
         (
             "mistakes.py",
             ('def ramp(x, factor): return factor * x"', 'def ramp(x, factor): return x.relu() * factor"'),
@@ -316,23 +299,6 @@ DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "no
             "mistakes.py",
             ("return x + 'one'", "__import__('os')._exit(3)"),
             "raises ends the worker in ramp-small: crashed exited with status 3.",
-        ),
-        ("cases.py", SQUARE, r"ramp-small: the expected ramp has equal axis lengths \(3, 3\) and does not say why."),
-        (
-            "cases.py",
-            ('"row column"', '"row"'),
-            r"ramp-small: the expected ramp has axes \('row',\) and shape \(2, 3\).",
-        ),
-        ("cases.py", ('Draft("ramp-float32"', 'Draft("ramp-small"'), "ramp-small: two drafts have this name."),
-        (
-            "items.toml",
-            ('["ramp-float32"]', '["ramp-float32", "ramp-lost"]'),
-            "fixtures/toy/items.toml:15: ramp-lost has no draft; there is none",
-        ),
-        (
-            "items.toml",
-            ('hidden = ["ramp-float32"]', "hidden = []"),
-            "fixtures/toy/cases.py:24: ramp-float32 is in no item; there is none",
         ),
         ("cases.py", DRAWS, "A case is drawn with the probe ramp, which failed: "),
     ],

@@ -1,17 +1,11 @@
-"""Gradients of what has several parts, and infinities that are meant: from `new` to what a student reads."""
+"""Gradients of what has several parts, and infinities that are meant."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from places import KIT
 from test_calls import array, calls, verdict
 
 from autograder.authoring.declarations import Draft, check_draft
@@ -139,79 +133,3 @@ def test_tolerance_beside_infinities_is_of_the_finite_values() -> None:
     assert np.isfinite(value.atol)
     assert value.atol <= 2e-8
     assert verdict(draft, "import numpy as np\ndef f(x): return np.append(x + 1e-3, np.inf)") == "values of f"
-
-
-SOLUTION = '''\
-import torch
-
-
-def both(x, y):
-    """Return sum and product.
-
-    x   float[row]
-    y   float[row]
-    """
-    return {"sum": x + y, "product": x * y}
-
-
-def layers(x, w):
-    """Return what goes in and what comes out.
-
-    x   float[row column]
-    w   float[column unit]
-    """
-    first = x @ w
-    return [first, torch.relu(first)]
-
-
-def mask(n: int):
-    """Return minus infinity where a key is not seen.
-
-    n   int   from 2 to 6
-    """
-    return torch.full((n, n + 1), -torch.inf).triu(1)
-'''
-
-
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": str(KIT)}
-    command = [sys.executable, "-m", "autograder", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-
-
-@pytest.mark.long
-def test_lists_and_dictionaries_of_tensors_from_new_to_grades(tmp_path: Path) -> None:
-    (tmp_path / "s.py").write_text(SOLUTION)
-    done = run(tmp_path, "new", "several", "--from", "s.py")
-    assert done.returncode == 0, done.stderr
-    assert "Not graded yet: mask" in done.stdout
-    declared = (tmp_path / "fixtures/several/functions.py").read_text()
-    assert 'options={"gradients_of": ["part1", "part2"]}' in declared
-    oracle = (tmp_path / "fixtures/several/oracle.py").read_text()
-    assert "def both_gradient(x, y): ...  # of the sum of sum and product, with respect to x, y" in oracle
-    right = (tmp_path / "solution/several/several.py").read_text()
-    edits = {
-        "ada": (),
-        "bela": (("x * y}", "(x * y).detach()}"), ("return [first, torch.relu(first)]", "return first")),
-        "chidi": (('{"sum": x + y, "product": x * y}', "[x + y, x * y]"),),
-    }
-    for student, changes in edits.items():
-        text = right
-        for one, other in changes:
-            assert one in text
-            text = text.replace(one, other)
-        (tmp_path / "class" / student).mkdir(parents=True)
-        (tmp_path / "class" / student / "several.py").write_text(text)
-    assert run(tmp_path, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
-    reports = {name: json.loads((tmp_path / f"grades/reports/{name}.json").read_text()) for name in edits}
-    told = {
-        name: {one["item"]: one["message"] for one in report["items"] if one["verdict"] != "passed"}
-        for name, report in reports.items()
-    }
-    assert told["ada"] == {}
-    assert told["bela"].keys() == {"both-gradient", "layers-values", "layers-gradient", "layers-form"}
-    assert "the graph is cut" not in str(told)
-    assert told["bela"]["layers-gradient"].startswith("layers should return 2 values (part1, part2), but this came")
-    assert "layers should return 2 values (part1, part2), but this came back" in told["bela"]["layers-values"]
-    assert "should return {expected}" not in str(told)
-    assert "both should return a dictionary, but returned a list." in told["chidi"]["both-form"]

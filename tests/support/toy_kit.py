@@ -146,7 +146,12 @@ TEXTS = {
 
 def toy_kit(target: Path, factory: pytest.TempPathFactory) -> Path:
     """A kit of one's own in `target`: engine, fixtures, solution and handout, made once for all tests."""
-    return shutil.copytree(made_once("toy-kit", _make, factory), target)
+    return shutil.copytree(toy_kit_once(factory), target)
+
+
+def toy_kit_once(factory: pytest.TempPathFactory) -> Path:
+    """That kit, where all tests read it: copy what you change."""
+    return made_once("toy-kit", _make, factory)
 
 
 def made_once(name: str, make: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Path:
