@@ -22,7 +22,7 @@ LARGEST = 1e30
 MAX_NAMED = 3
 
 Answer = Observation | Raised
-Seen = tuple[Sequence[Expectation], Mapping[str, Answer], Answer]
+Seen = tuple[Case, Answer, bool]  # what a case saw, and whether that is right
 
 
 def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) -> dict[str, tuple[str, ...]]:
@@ -31,27 +31,25 @@ def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) 
     One mistake that explains all cases is the name of every item. Else two faults may be there at once: a mistake is
     borne out where every case that it changes shows what it returns there, and it names the items all of whose wrong
     cases such mistakes explain. Two that share the wrong cases of what both change could be one that nobody knows.
+    Empty arrays, which many mistakes return, name none.
     """
     items = list(dict.fromkeys(case.item for case in cases))
-    answered = [(case, answer) for case in cases if (answer := answers[case.id])]
-    wrong = [(case, seen) for case, seen in answered if not is_mistake(case.expected, None, seen)]
-    if len(answered) < len(cases) or not any(_says_something(case, seen) for case, seen in wrong):
+    seen = [(case, a, is_mistake(case.expected, None, a)) for case in cases if (a := answers[case.id]) is not None]
+    wrong = [(case, answer) for case, answer, right in seen if not right]
+    if len(seen) < len(cases) or not any(_says_something(case, answer) for case, answer in wrong):
         return dict.fromkeys(items, ())
-    if names := _few(matching_mistakes((case.expected, case.mistakes, answer) for case, answer in answered)):
+    if names := _few(matching_mistakes(seen)):
         return dict.fromkeys(items, names)
     names_by_item = {}
     for item in items:
         known = [set(case.mistakes) for case, _ in wrong if case.item == item]
-        changed = {
-            s: [(c.expected, c.mistakes, a) for c, a in answered if s in c.mistakes] for s in set().union(*known)
-        }
-        borne_out = {slug for slug, seen in changed.items() if slug in matching_mistakes(seen)}
+        changed = {slug: [one for one in seen if slug in one[0].mistakes] for slug in set().union(*known)}
+        borne_out = {slug for slug, cases_of in changed.items() if slug in matching_mistakes(cases_of)}
         names_by_item[item] = _few(sorted(borne_out)) if all(slugs & borne_out for slugs in known) else ()
     return names_by_item
 
 
 def _says_something(case: Case, answer: Answer) -> bool:
-    """Tell whether there is anything in an answer: empty arrays are what many mistakes return."""
     if isinstance(answer, Raised):
         return True
     names = [expectation.name for expectation in case.expected if expectation.kind in ("value", "gradient")]
@@ -64,30 +62,24 @@ def _few(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) if len(names) <= MAX_NAMED else ()
 
 
-def matching_mistakes(cases: Iterable[Seen]) -> list[str]:
+def matching_mistakes(cases: Sequence[Seen]) -> list[str]:
     """Name the mistakes that return, in every one of these cases, what was seen; at least one case must be failed.
 
     An exception alone names nothing: of a mistake's only the type is stored, which many mistakes share. Where traces
     tell some of them apart, only those whose trace agrees are kept.
     """
-    cases = list(cases)
-    passed = [is_mistake(expected, None, seen) for expected, _, seen in cases]  # once for all that pass these cases
-    if all(passed):
+    if all(right for _, _, right in cases):
         return []
-    told = {slug for _, known, _ in cases for slug, seen in known.items() if isinstance(seen, Observation)}
-    for (_, known, _), right in zip(cases, passed, strict=True):
+    told = {slug for case, _, _ in cases for slug, seen in case.mistakes.items() if isinstance(seen, Observation)}
+    for case, _, right in cases:
         if not right:  # one that passes a case which failed is no candidate
-            told &= known.keys()
-    slugs = sorted(told)
-
-    def agrees(slug: str) -> bool:
-        return all(
-            is_mistake(expected, known[slug], seen) if slug in known else right
-            for (expected, known, seen), right in zip(cases, passed, strict=True)
-        )
-
-    names = [slug for slug in slugs if agrees(slug)]
-    traced = [s for s in names if all(same_trace(expected, known.get(s), seen) for expected, known, seen in cases)]
+            told &= case.mistakes.keys()
+    names = [
+        slug
+        for slug in sorted(told)
+        if all(is_mistake(c.expected, c.mistakes[slug], a) if slug in c.mistakes else right for c, a, right in cases)
+    ]
+    traced = [slug for slug in names if all(same_trace(c.expected, c.mistakes.get(slug), a) for c, a, _ in cases)]
     return traced or names
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.grading.compare import (
-    SHOWN,
-    Difference,
-    Mismatch,
-    compare,
-    error_holds,
-)
+from autograder.grading.compare import Mismatch, compare, error_holds, evaluate, fault_of
 from autograder.grading.fixtures import Expectation
-from autograder.grading.known_mistakes import is_mistake, matching_mistakes
-from autograder.sandbox.calls import Array, Observation, Raised, Returned
+from autograder.grading.known_mistakes import is_mistake
+from autograder.sandbox.calls import Array, Observation, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
 NOTHING_SEEN = Observation({}, {})
@@ -78,6 +70,7 @@ def changed(*places: tuple[int, ...], by: float = 1.0, array: Array = WANTED) ->
         (None, "returned"),
         (Returned("none"), "returned"),
         (Returned("other", type="list"), "tensor"),
+        (replace(tensor(WANTED), array=None), "tensor"),
         (tensor(WANTED.astype(np.float32)), "dtype"),
         (tensor(WANTED.T), "shape"),
         (tensor(np.full((2, 3), np.nan)), "finite"),
@@ -88,10 +81,6 @@ def changed(*places: tuple[int, ...], by: float = 1.0, array: Array = WANTED) ->
 )
 def test_each_rung_of_ladder_is_reported_by_name(out: Returned | None, first_broken: str | None) -> None:
     assert rung(value(attached=True), seen(out)) == first_broken
-
-
-def test_tensor_whose_values_were_not_sent_is_no_match() -> None:
-    assert rung(value(), seen(replace(tensor(WANTED), array=None))) == "tensor"
 
 
 def test_kinds_are_held_in_order_whatever_order_of_expectations() -> None:
@@ -215,16 +204,6 @@ def test_any_single_value_beyond_its_tolerance_is_found(wanted: Array, place: in
 # What a mismatch says
 
 
-def test_first_three_places_are_shown_and_all_are_counted() -> None:
-    found = mismatch(value(), seen(WANTED + 1))
-    assert found.first == (
-        Difference((0, 0), 2.0, 1.0),
-        Difference((0, 1), -1.0, -2.0),
-        Difference((0, 2), 1.5, 0.5),
-    )
-    assert (SHOWN, found.differing, found.total) == (3, 6, 6)
-
-
 @pytest.mark.parametrize(
     ("places", "shared"),
     [
@@ -249,12 +228,6 @@ def test_index_that_all_differing_places_share_is_named(
 def test_graph_is_wanted_refused_or_of_no_matter(attached: bool | None, requires_grad: bool) -> None:
     found = rung(value(attached=attached), seen(WANTED, requires_grad=requires_grad))
     assert found == (None if attached in (None, requires_grad) else "graph")
-
-
-@pytest.mark.parametrize("out", [None, Returned("none"), Returned("other", type="float")])
-def test_gradient_that_is_missing_is_found(out: Returned | None) -> None:
-    found = mismatch(gradient(), seen(out))
-    assert (found.rung, found.first, found.total) == ("gradient", (), 0)
 
 
 @pytest.mark.parametrize("out", [WANTED + 1, np.where(WANTED == 8, np.nan, WANTED)])
@@ -293,15 +266,9 @@ def test_argument_that_was_changed_is_found(after: Array | None) -> None:
         ({"types": ["ValueError"], "message": "no such mode"}, False),
         ({"types": ["TypeError", "Exception"], "message": "no mode 'centred'"}, False),
         ({"types": ["ValueError"]}, False),
-        ({"types": [], "message": "centred"}, False),
         ({"types": "ValueError", "message": "centred"}, False),
-        ({"types": 3, "message": "centred"}, False),
-        ({"types": ["ValueError"], "message": ["centred"]}, False),
-        ({"types": {"ValueError": 1}, "message": "centred"}, False),
-        ({}, False),
+        ({"types": {"ValueError": 1}, "message": ["centred"]}, False),
         (None, False),
-        ("ValueError: centred", False),
-        (["ValueError", "centred"], False),
     ],
 )
 def test_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, holds: bool) -> None:
@@ -310,12 +277,6 @@ def test_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, holds:
     found = compare([expected], Observation({}, {"error": observed}))
     assert (found is None) is holds
     assert found is None or (found.rung, found.observed) == ("error", observed)
-
-
-@pytest.mark.parametrize("observed", [2, None, [3], "3", {"calls": 3}])
-def test_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> None:
-    found = mismatch(fact("calls", 3), seen(calls=observed))
-    assert (found.rung, found.observed) == ("fact", observed)
 
 
 # Diagnoses
@@ -384,7 +345,7 @@ HOSTILE = st.builds(
 
 
 @given(HOSTILE)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_observation_makes_comparing_raise(observation: Observation) -> None:
     for expected in EVERYTHING:
         found = compare([expected], observation)
@@ -392,103 +353,24 @@ def test_no_observation_makes_comparing_raise(observation: Observation) -> None:
     whole = compare(EVERYTHING, observation)
     single = [compare([expected], observation) for expected in EVERYTHING if not expected.diagnosis]
     assert (whole is None) == all(found is None for found in single)
-    known = {"wrong": seen(WANTED + 1, calls=2), "raises": Raised(("KeyError",), "", None, "")}
-    assert set(matching_mistakes([(EVERYTHING, known, observation)])) <= known.keys()
-
-
-def test_json_that_is_deeply_nested_is_compared() -> None:
-    deep = json.loads("[" * 800 + "]" * 800)
-    assert rung(fact("calls", [[1]]), seen(calls=deep)) == "fact"
-    error = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": ["x"]})
-    assert rung(error, seen(error={"types": ["ValueError"], "message": deep})) == "error"
-    assert rung(error, seen(error={"types": deep, "message": "x"})) == "error"
-
-
-# Known mistakes
-
-CALLS = fact("calls", 1)
-SLIP = seen(WANTED + 1)
-KEY_ERROR = Raised(("KeyError", "LookupError"), "", None, "")
-
-
-def fits(mistake: Observation | Raised | None, observation: Observation | Raised) -> bool:
-    return is_mistake([value(), CALLS], mistake, observation)
-
-
-def test_answer_that_equals_mistake_s_is_that_mistake() -> None:
-    assert fits(SLIP, seen(WANTED + 1, calls=1))
-    assert fits(SLIP, seen(WANTED + 1 + 1e-9, calls=1))
-    assert not fits(SLIP, seen(WANTED + 1.001, calls=1))
-
-
-@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
-def test_mistake_that_makes_hole_is_met_by_same_hole_alone(hole: float) -> None:
-    holed = np.where(WANTED == 8, hole, WANTED)
-    assert fits(seen(holed), seen(holed, calls=1))
-    assert not fits(seen(holed), seen(WANTED, calls=1))
-    assert not fits(seen(holed), seen(np.where(WANTED == 4, hole, WANTED), calls=1))
-    assert not fits(seen(holed), seen(np.where(WANTED == 8, -hole if np.isinf(hole) else 1e300, WANTED), calls=1))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        tensor((WANTED + 1).astype(np.float32)),
-        tensor((WANTED + 1)[:1]),
-        tensor(WANTED + 1, requires_grad=True),
-        Returned("none"),
-        Returned("other", type="list"),
-        replace(tensor(WANTED + 1), array=None),
-    ],
-)
-def test_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
-    assert not fits(SLIP, seen(other, calls=1))
-    assert fits(seen(other), seen(other, calls=1))
-
-
-def named(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised]) -> list[str]:
-    return matching_mistakes([([value(), CALLS], known, observation) for known, observation in cases])
-
-
-def test_mistake_must_fit_every_case() -> None:
-    known: Mapping[str, Observation | Raised] = {"slip": SLIP, "sign": seen(-WANTED)}
-    assert named((known, seen(WANTED + 1, calls=1))) == ["slip"]
-    assert named((known, seen(WANTED + 1, calls=1)), (known, seen(-WANTED, calls=1))) == []
-    assert named((known, seen(WANTED + 2, calls=1))) == []
-
-
-def test_exception_alone_names_no_mistake() -> None:
-    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == []
-
-
-def test_mistake_that_contradicts_right_values_is_no_name() -> None:
-    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
-    assert named(({"slip": SLIP}, wrong), ({"slip": SLIP}, right)) == []
-    assert named(({"slip": SLIP}, wrong), ({}, right)) == ["slip"]
-
-
-TRACED = (value(), fact("samples", 3, diagnosis=True))
-
-
-def test_trace_tells_apart_mistakes_that_return_same_numbers() -> None:
-    known = {"once": seen(WANTED + 1, samples=1), "often": seen(WANTED + 1, samples=9), "plain": seen(WANTED + 1)}
-    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=9))]) == ["often"]
-    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=3))]) == ["plain"]
+    assert isinstance(is_mistake(EVERYTHING, seen(WANTED + 1, calls=2), observation), bool)
 
 
 # What another case judges
 
 
-def test_axes_of_size_1_are_forgiven_where_asked() -> None:
-    column = tensor(WANTED[:, None, :, None])
-    assert rung(value(forgiven=("axes",)), seen(column)) is None
-    assert rung(value(), seen(column)) == "shape"
-
-
-def test_no_other_axis_is_forgiven() -> None:
-    assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.T))) == "shape"
-    assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.reshape(6)))) == "shape"
-    assert rung(value(forgiven=("axes",)), seen(tensor((WANTED + 1)[None]))) == "values"
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (WANTED[:, None, :, None], None),
+        (WANTED.T, "shape"),
+        (WANTED.reshape(6), "shape"),
+        ((WANTED + 1)[None], "values"),
+    ],
+)
+def test_axes_of_size_1_alone_are_forgiven_where_asked(out: Array, first_broken: str | None) -> None:
+    assert rung(value(forgiven=("axes",)), seen(out)) == first_broken
+    assert rung(value(), seen(out)) == "shape"
 
 
 @pytest.mark.parametrize(
@@ -498,3 +380,76 @@ def test_no_other_axis_is_forgiven() -> None:
 def test_single_letter_is_mentioned_as_word_and_longer_text_anywhere(message: str, text: str, holds: bool) -> None:
     expected = Expectation("error", "refused", "f(0)", value={"type": "ValueError", "mentions": [text]})
     assert error_holds(expected, {"types": ["ValueError"], "message": message}) == holds
+
+
+# Examples of the student's own: formulas over what came back
+
+CLAIM: dict[str, Any] = {
+    "of": {"probs": "action", "rewards": "action"},
+    "sizes": [2, 4],
+    "dtypes": ["float32", "float64"],
+    "let": {"mean": "sum(probs * rewards)"},
+    "faults": [["the probabilities do not add up to 1", "abs(sum(probs) - 1) > 1e-6"], ["the mean is 0", "mean <= 0"]],
+}
+EXAMPLE = Expectation("witness", "example", "your example", value=CLAIM, message="In your example {observed}.")
+
+
+def example(probs: Any = (0.5, 0.5), rewards: Any = (1.0, 0.0)) -> dict[str, Returned]:
+    given = {"probs": probs, "rewards": rewards}
+    return {name: one if isinstance(one, Returned) else tensor(one) for name, one in given.items()}
+
+
+def test_example_of_what_was_asked_for_has_no_fault() -> None:
+    assert fault_of(CLAIM, example()) == ""
+    assert fault_of(CLAIM, example(np.array([0.5, 0.5], np.float32))) == ""
+
+
+@pytest.mark.parametrize(
+    ("returned", "fault"),
+    [
+        (example((0.5, 0.4)), "the probabilities do not add up to 1"),
+        (example(rewards=(-1.0, 1.0)), "the mean is 0"),
+        (example((0.5, 0.4), (-1.0, 1.0)), "the probabilities do not add up to 1"),
+        ({}, "probs is no tensor of numbers"),
+        (example(rewards=Returned("other", type="list")), "rewards is no tensor of numbers"),
+        (example(rewards=(1, 0)), "rewards has dtype int64"),
+        (example(rewards=[[1.0, 0.0]]), "rewards has 2 axes and not one"),
+        (example((1.0,), (1.0,)), "probs has 1 entries"),
+        (example((0.2,) * 5, (1.0,) * 5), "probs has 5 entries"),
+        (example(rewards=(1.0, 0.0, 2.0)), "probs and rewards have different sizes"),
+        (example(rewards=(1.0, np.inf)), "rewards is not finite"),
+    ],
+)
+def test_first_fault_of_example_is_told(returned: dict[str, Returned], fault: str) -> None:
+    assert fault_of(CLAIM, returned) == fault
+    mismatch = compare([EXAMPLE], Observation(returned, {}))
+    assert mismatch is not None
+    assert (mismatch.rung, mismatch.observed) == ("fact", fault)
+
+
+def test_no_fact_that_student_code_tells_counts_for_example() -> None:
+    forged = Observation(example((0.5, 0.4)), {"example": "", "odds": "all above 0", "variance": "larger"})
+    assert compare([EXAMPLE], forged) is not None
+
+
+def test_wrong_example_is_mistake_that_has_same_fault() -> None:
+    known = Observation({}, {"example": "the mean is 0"})
+    assert is_mistake([EXAMPLE], known, Observation(example(rewards=(-3.0, 1.0)), {}))
+    assert not is_mistake([EXAMPLE], known, Observation(example((0.5, 0.4)), {}))
+
+
+def test_formula_is_arithmetic_over_what_is_known() -> None:
+    known = {"x": np.array([1.0, -3.0])}
+    assert evaluate("2 * max(x) - min(x) ** 2 / len(x)", known) == 2 - 4.5
+    assert evaluate("sum(abs(x)) >= 4", known)
+    assert not evaluate("-sum(x) < 2", known)
+
+
+CALLS = ("open(x)", "__import__('os')", "x.tofile('here')", "sum(x, x)", "(lambda: 1)()")
+OTHERS = ("x.size", "x[0]", "[n for n in x]", "unknown + 1", "'text'", "x if 1 else 2", "1 < x < 2", "x and x")
+
+
+@pytest.mark.parametrize("formula", [*CALLS, *OTHERS])
+def test_formula_reaches_nothing_else(formula: str) -> None:
+    with pytest.raises(ValueError, match="is no part of a formula"):
+        evaluate(formula, {"x": np.array([1.0, 2.0])})

@@ -1,73 +1,111 @@
-"""Which names the answers of one function get: one mistake in all cases, or one of refusals and one of the rest."""
+"""Which names the answers of one function get; an answer without a name has a fingerprint of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from autograder.grading.fixtures import Case, Expectation
-from autograder.grading.known_mistakes import names_of_items
-from autograder.sandbox.calls import Observation, Raised, Returned
+from autograder.grading.known_mistakes import fingerprint, is_mistake, names_of_items
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 
-WANTED = np.array([1.0, 2.0, 3.0])
+WANTED = np.array([1.0, 2.0, 8.0])
 VALUE = Expectation("value", "out", "out", ("step",), "float64", 1e-6, 1e-8, array=WANTED)
+CALLS = Expectation("fact", "calls", "the calls", value=1)
 REFUSAL = Expectation("error", "refused", "the call", value={"type": "ValueError", "mentions": []})
-REFUSED = {"types": ["ValueError", "Exception"], "message": "window"}
+SAMPLES = Expectation("fact", "samples", "the samples", value=3, diagnosis=True)
 OTHER_ERROR = {"types": ["KeyError", "Exception"], "message": "window"}
-Known = Mapping[str, Observation | Raised]
+KEY_ERROR = Raised(("KeyError", "LookupError"), "", None, "")
+Seen = Observation | Raised
 
 
-def values(array: np.ndarray) -> Observation:
-    return Observation({"out": Returned("tensor", "float64", array.shape, False, array=array)}, {})
+def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
+    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
+
+
+def values(array: Array, **facts: Any) -> Observation:
+    return Observation({"out": tensor(array)}, facts)
 
 
 def refusing(error: object) -> Observation:
     return Observation({}, {"refused": error})
 
 
-def case(name: str, item: str, expected: Expectation, known: Known) -> Case:
-    return Case(name, item, "f", "", "public", "call", {}, {}, (expected,), known)
+# One mistake in one case
 
 
-PADDED, DOUBLED = values(WANTED + 1), values(2 * WANTED)
+def fits(mistake: Seen | None, out: Array | Returned) -> bool:
+    returned = out if isinstance(out, Returned) else tensor(out)
+    return is_mistake([VALUE, CALLS], mistake, Observation({"out": returned}, {"calls": 1}))
+
+
+def test_answer_that_equals_mistake_s_is_that_mistake() -> None:
+    assert fits(values(WANTED + 1), WANTED + 1 + 1e-9)
+    assert not fits(values(WANTED + 1), WANTED + 1.001)
+    assert fits(None, WANTED)
+
+
+@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+def test_mistake_that_makes_hole_is_met_by_same_hole_alone(hole: float) -> None:
+    holed = np.where(WANTED == 8, hole, WANTED)
+    assert fits(values(holed), holed)
+    for other in (WANTED, np.where(WANTED == 2, hole, WANTED), np.where(WANTED == 8, 1e300, WANTED)):
+        assert not fits(values(holed), other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        tensor((WANTED + 1).astype(np.float32)),
+        tensor((WANTED + 1)[:1]),
+        tensor(WANTED + 1, requires_grad=True),
+        Returned("none"),
+        Returned("other", type="list"),
+        replace(tensor(WANTED + 1), array=None),
+    ],
+)
+def test_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
+    assert not fits(values(WANTED + 1), other)
+    assert fits(Observation({"out": other}, {}), other)
+
+
+# All cases of a function
+
+
+def case(name: str, item: str, known: Mapping[str, Seen], *expected: Expectation) -> Case:
+    return Case(name, item, "f", "", "public", "call", {}, {}, expected, known)
+
+
+PADDED, DOUBLED, SIGNS = values(WANTED + 1), values(2 * WANTED), values(-WANTED)
 UNCHECKED, ANOTHER_TYPE = refusing(None), refusing(OTHER_ERROR)
-RIGHT, REFUSES = values(WANTED), refusing(REFUSED)
-OF_VALUES: Known = {"padded": PADDED, "doubled": DOUBLED}
-OF_REFUSALS: Known = {"unchecked": UNCHECKED, "another-type": ANOTHER_TYPE}
-CASES = [
-    case("small", "f-values", VALUE, OF_VALUES),
-    case("large", "f-values", VALUE, OF_VALUES),
-    case("below", "f-errors", REFUSAL, OF_REFUSALS),
-    case("above", "f-errors", REFUSAL, OF_REFUSALS),
-]
+RIGHT, REFUSES = values(WANTED), refusing({"types": ["ValueError", "Exception"], "message": "window"})
+OF_VALUES: Mapping[str, Seen] = {"padded": PADDED, "doubled": DOUBLED}
+OF_REFUSALS: Mapping[str, Seen] = {"unchecked": UNCHECKED, "another-type": ANOTHER_TYPE}
+TWO = [case("small", "f-values", OF_VALUES, VALUE), case("large", "f-values", OF_VALUES, VALUE)]
+CASES = [*TWO, *(case(name, "f-errors", OF_REFUSALS, REFUSAL) for name in ("below", "above"))]
 
 
-def named(*seen: Observation | Raised | None, cases: list[Case] | None = None) -> dict[str, tuple[str, ...]]:
+def named(*seen: Seen | None, cases: list[Case] | None = None) -> dict[str, tuple[str, ...]]:
     cases = CASES if cases is None else cases
     return names_of_items(cases, {one.id: found for one, found in zip(cases, seen, strict=True)})
-
-
-def test_mistake_that_fits_all_cases_names_every_item() -> None:
-    assert named(PADDED, PADDED, REFUSES, REFUSES) == {"f-values": ("padded",), "f-errors": ("padded",)}
-
-
-def test_wrong_value_and_missing_check_are_both_named() -> None:
-    found = named(PADDED, PADDED, UNCHECKED, UNCHECKED)
-    assert found == {"f-values": ("padded",), "f-errors": ("unchecked",)}
 
 
 @pytest.mark.parametrize(
     ("seen", "of_values", "of_refusals"),
     [
+        ((PADDED, PADDED, REFUSES, REFUSES), ("padded",), ("padded",)),
+        ((PADDED, PADDED, UNCHECKED, UNCHECKED), ("padded",), ("unchecked",)),
         ((values(WANTED + 5), values(WANTED + 5), UNCHECKED, UNCHECKED), (), ("unchecked",)),
         ((PADDED, PADDED, refusing({"types": ["OSError"], "message": ""}), UNCHECKED), ("padded",), ()),
         ((PADDED, DOUBLED, REFUSES, REFUSES), (), ()),
         ((PADDED, DOUBLED, UNCHECKED, UNCHECKED), (), ("unchecked",)),
         ((PADDED, RIGHT, UNCHECKED, UNCHECKED), (), ("unchecked",)),
         ((PADDED, PADDED, UNCHECKED, ANOTHER_TYPE), ("padded",), ()),
+        ((PADDED, PADDED, UNCHECKED, None), (), ()),  # a case has no answer
     ],
 )
 def test_mistake_needs_every_case_that_it_changes(
@@ -78,24 +116,76 @@ def test_mistake_needs_every_case_that_it_changes(
 
 def test_mistake_that_changes_both_needs_both() -> None:
     both, refusals = {"both": PADDED, "padded": PADDED}, {"both": ANOTHER_TYPE, "unchecked": UNCHECKED}
-    cases = [case("small", "f-values", VALUE, both), case("below", "f-errors", REFUSAL, refusals)]
+    cases = [case("small", "f-values", both, VALUE), case("below", "f-errors", refusals, REFUSAL)]
     assert named(PADDED, ANOTHER_TYPE, cases=cases) == {"f-values": ("both",), "f-errors": ("both",)}
     assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": ("padded",), "f-errors": ("unchecked",)}
-    cases[0] = case("small", "f-values", VALUE, {"both": PADDED})
+    cases[0] = case("small", "f-values", {"both": PADDED}, VALUE)
     assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": (), "f-errors": ("unchecked",)}
 
 
 def test_second_fault_in_another_item_leaves_name() -> None:
-    cases = [*CASES[:2], case("mode", "f-mode", VALUE, {"signs": values(-WANTED)})]
-    assert named(PADDED, PADDED, values(-WANTED), cases=cases) == {"f-values": ("padded",), "f-mode": ("signs",)}
+    cases = [*TWO, case("mode", "f-mode", {"signs": SIGNS}, VALUE)]
+    assert named(PADDED, PADDED, SIGNS, cases=cases) == {"f-values": ("padded",), "f-mode": ("signs",)}
     assert named(PADDED, PADDED, values(7 * WANTED), cases=cases) == {"f-values": ("padded",), "f-mode": ()}
 
 
-def test_empty_answers_name_nothing() -> None:
+def test_empty_answers_and_exceptions_name_nothing() -> None:
     empty = values(np.array([]))
-    cases = [case("small", "f-values", VALUE, {"none": empty}), case("large", "f-values", VALUE, {"none": empty})]
-    assert named(empty, empty, cases=cases) == {"f-values": ()}
+    for seen in (empty, KEY_ERROR):
+        cases = [case(name, "f-values", {"it": seen, "padded": PADDED}, VALUE) for name in ("small", "large")]
+        assert named(seen, seen, cases=cases) == {"f-values": ()}
 
 
-def test_nothing_is_named_where_case_has_no_answer() -> None:
-    assert named(PADDED, PADDED, UNCHECKED, None) == {"f-values": (), "f-errors": ()}
+def test_trace_tells_apart_mistakes_that_return_same_numbers() -> None:
+    known = {name: values(WANTED + 1, samples=n) for name, n in {"once": 1, "often": 9}.items()}
+    cases = [case("run", "f-run", {**known, "plain": PADDED}, VALUE, SAMPLES)]
+    assert named(values(WANTED + 1, samples=9), cases=cases) == {"f-run": ("often",)}
+    assert named(values(WANTED + 1, samples=3), cases=cases) == {"f-run": ("plain",)}
+
+
+# Fingerprints: the same for all who gave an answer, another for every other answer
+
+TABLE = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
+DELTAS = Expectation("value", "out", "deltas", ("batch", "trial"), "float32", 1e-5, 1e-6, array=TABLE)
+
+
+def of(*seen: Array) -> str:
+    return fingerprint((f"case-{place}", [DELTAS], values(one)) for place, one in enumerate(seen))
+
+
+def noisy(array: Array, seed: int) -> Array:
+    """The same answer by other operations: each value off by what float32 rounds away."""
+    chance = np.random.default_rng(seed)
+    return (array * (1 + chance.uniform(-1e-7, 1e-7, array.shape))).astype(np.float32)
+
+
+def test_answers_that_differ_by_rounding_alone_are_one() -> None:
+    wrong = TABLE * np.float32(1.5)
+    shared = [of(noisy(wrong, seed)) == of(wrong) for seed in range(200)]
+    assert sum(shared) >= 195  # a sum may fall on a border between two steps
+    assert of(TABLE, wrong) == of(noisy(TABLE, 1), wrong) != of(wrong, TABLE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TABLE * 1.501,
+        TABLE * 1.5 + 1e-3,
+        np.flip(TABLE * 1.5, axis=0).copy(),
+        (TABLE * 1.5).T.copy(),
+        (TABLE * 1.5).astype(np.float64),
+        np.where(TABLE > 0, TABLE * 1.5, np.nan).astype(np.float32),
+        np.where(TABLE > 0, TABLE * 1.5, np.inf).astype(np.float32),
+        np.where(TABLE < 0, TABLE * 1.5, np.nan).astype(np.float32),
+        *(np.full((7, 5), value) for value in (0.0, 1e-12, 1e300, -1e300, np.inf)),
+    ],
+)
+def test_answers_that_differ_by_more_are_not(other: Array) -> None:
+    assert of((TABLE * 1.5).astype(np.float32)) != of(other)
+
+
+def test_fingerprint_holds_facts_and_no_diagnoses() -> None:
+    def seen(count: int, samples: int) -> str:
+        return fingerprint([("one", [CALLS, SAMPLES], Observation({}, {"calls": count, "samples": samples}))])
+
+    assert seen(4, 1) == seen(4, 2) != seen(5, 1)
