@@ -82,13 +82,8 @@ def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp
 
 WRITERS: dict[str, list[str | Path]] = {
     "csv": ["export", "csv", "{grades}", "--out", "{path}"],
-    "canvas": [
-        *("export", "canvas", "{grades}", "--assignment-column", COLUMN, "--out", "{path}"),
-        *("--gradebook", DOWNLOADS / "canvas-gradebook.csv"),
-    ],
     "moodle": ["export", "moodle", "{grades}", "--worksheet", DOWNLOADS / "moodle-worksheet.csv", "--out", "{path}"],
     "bundle": ["bundle", "github", "--assignment", "bandits", "--zip", "{path}"],
-    "similar": ["similar", "{class}", "--assignment", "bandits", "--out", "{path}"],
 }
 
 
@@ -96,10 +91,8 @@ WRITERS: dict[str, list[str | Path]] = {
 def test_only_what_the_kit_wrote_is_replaced(
     autograder: Run, grades: Path, tmp_path: Path, arguments: list[str | Path]
 ) -> None:
-    path, class_ = tmp_path / "out", tmp_path / "class"
-    class_.mkdir()
-    (class_ / "ada.py").write_text("x = 1\n", encoding="utf-8")
-    given = {"{grades}": grades, "{path}": path, "{class}": class_}
+    path = tmp_path / "out"
+    given = {"{grades}": grades, "{path}": path}
     command = [given.get(str(one), one) for one in arguments]
     path.write_text("mine", encoding="utf-8")
     done = autograder(*command)
@@ -149,11 +142,11 @@ def test_unexportable_is_one_sentence_and_code_two(
 def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
     for platform, top, more in (
         ("gradescope", "setup.sh", ["--hidden-cases", "after_due_date"]),
-        ("github", "policy_gradient/.github/workflows/check.yml", []),
-        ("prairielearn", "policy_gradient/info.json", ["--image", "course/grader:1"]),
+        ("github", "bandits/.github/workflows/check.yml", []),
+        ("prairielearn", "bandits/info.json", ["--image", "course/grader:1"]),
     ):
         path = tmp_path / f"{platform}.zip"
-        done = autograder("bundle", platform, "--zip", path, "--assignment", "policy_gradient", *more)
+        done = autograder("bundle", platform, "--zip", path, "--assignment", "bandits", *more)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{path}: ")
         with zipfile.ZipFile(path) as archive:
@@ -163,7 +156,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
 def test_class_is_graded_from_a_download(autograder: Run, tmp_path: Path) -> None:
     path = tmp_path / "submissions.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("lovelaceada_1001_5_policy_gradient.py", "import nothing_that_is_there\n")
+        archive.writestr("lovelaceada_1001_5_policy_gradient.py", "")
         archive.writestr("eve_LATE_1666_6_policy_gradient.py", "")
     roster = tmp_path / "roster.csv"
     roster.write_text("student,id\nAda,1001\nBen,1002\n", encoding="utf-8")

@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -67,10 +66,6 @@ def on_a_terminal(kit: Path, columns: int, *arguments: str, typed: str = "", **e
     return shown.decode()
 
 
-def piped(kit: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return toy_kit.autograder(kit, *arguments)
-
-
 # People
 
 
@@ -88,16 +83,17 @@ def test_terminal_gets_lines_that_fit_and_colour(kit: Path, columns: int) -> Non
 
 
 def test_changed_grade_is_asked_about_undisturbed(kit: Path, tmp_path: Path) -> None:
-    kit = shutil.copytree(kit, tmp_path / "kit")
-    assert piped(kit, "grade", "class", "--out", "g").returncode == 0
-    before = (kit / "g/grades.csv").read_bytes()
-    toy_kit.change(kit / "fixtures/toy/items.toml", "points = 4", "points = 5")
-    toy_kit.regenerate_into(kit / "fixtures/toy", kit / "fixtures/toy")
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    (tmp_path / "class" / "ada" / "toy.py").touch()
+    grade = ("grade", str(tmp_path / "class"), "--out", str(tmp_path / "g"))
+    assert autograder_in_process(kit, *grade).returncode == 0
+    (tmp_path / "o.csv").write_text("student,item,points,comment\nada,,9,agreed\n")
+    before = (tmp_path / "g/grades.csv").read_bytes()
     for answer in "ny":
-        shown = on_a_terminal(kit, 80, "grade", "class", "--out", "g", typed=f"{answer}\n")
-        assert "Of 2 grades 2 change: ada 10 → 11, bela 6 of 10 → 6 of 11.\r\nWrite these grades? [y/N]: " in shown
+        shown = on_a_terminal(kit, 80, *grade, "--overrides", str(tmp_path / "o.csv"), typed=f"{answer}\n")
+        assert "Of 1 grade 1 changes: ada 0 → 9.\r\nWrite these grades? [y/N]: " in shown
         assert "grading" not in shown.partition("Write these")[2]
-        assert ((kit / "g/grades.csv").read_bytes() != before) == (answer == "y")
+        assert ((tmp_path / "g/grades.csv").read_bytes() != before) == (answer == "y")
 
 
 # Scripts
@@ -127,7 +123,7 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
 
 
 def test_check_prints_the_report_as_grading_stores_it(kit: Path) -> None:
-    done = piped(kit, "check", "class/bela", "--json")
+    done = autograder_in_process(kit, "check", "class/bela", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert [(item["item"], item["verdict"]) for item in found["items"]] == [
@@ -140,7 +136,7 @@ def test_check_prints_the_report_as_grading_stores_it(kit: Path) -> None:
 
 @pytest.mark.long
 def test_selfcheck_json_and_code_say_whether_to_release(kit: Path) -> None:
-    done = piped(kit, "selfcheck", "--quick", "--json", "--jobs", "1")
+    done = toy_kit.autograder(kit, "selfcheck", "--quick", "--json", "--jobs", "1")
     (one,) = json.loads(done.stdout)["assignments"]
     assert (one["assignment"], one["solution"], one["max_points"]) == ("toy", 10.0, 10.0)
     assert one["mistakes"]["tried"] == one["mistakes"]["caught"] > 0

@@ -25,39 +25,27 @@ def refused(*arguments: str | Path) -> str:
 
 
 def test_serve_prints_its_address_and_ends_at_ctrl_c(tmp_path: Path) -> None:
-    folder = write_grades(tmp_path / "grades", report("ada"))
+    """Of a course, whose assignments are served below its page."""
+    folder = write_grades(tmp_path / "course" / "one", report("ada"))
     write_atomically(folder / "feedback" / "ada.html", feedback_page(report("ada")))
-    command = [sys.executable, "-m", "autograder", "serve", str(folder)]
+    write_atomically(tmp_path / "course" / "index.html", "<body><main>\n<a href='one/index.html'>one</a></main></body>")
+    command = [sys.executable, "-m", "autograder", "serve", str(tmp_path / "course")]
     with subprocess.Popen(command, cwd=KIT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         try:
-            said = running.stdout.readline()
-            (address,) = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", said)
+            (address,) = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", running.stdout.readline())
             assert "Ctrl-C ends it" in running.stdout.readline()
-            with urllib.request.urlopen(f"{address}feedback/ada.html") as found:
-                assert b"Override or comment" in found.read()
-            with urllib.request.urlopen(address) as found:
-                assert b"feedback/ada.html" in found.read()
+            for path, holds in (
+                ("", b"one/index.html"),
+                ("one/index.html", b"feedback/ada.html"),
+                ("one/feedback/ada.html", b"Override or comment"),
+            ):
+                with urllib.request.urlopen(address + path) as found:
+                    assert holds in found.read()
         finally:
             running.send_signal(signal.SIGINT)
         rest, err = running.communicate(timeout=60)
     assert (running.returncode, rest, err) == (130, "", "autograder: stopped.\n")
-
-
-def test_a_course_is_served_with_its_assignments_below_it(tmp_path: Path) -> None:
-    write_grades(tmp_path / "course" / "one", report("ada"))
-    write_atomically(tmp_path / "course" / "index.html", "<body><main>\n<a href='one/index.html'>one</a></main></body>")
-    command = [sys.executable, "-m", "autograder", "serve", str(tmp_path / "course")]
-    with subprocess.Popen(command, cwd=KIT, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        try:
-            address = re.findall(r"http://\S+", running.stdout.readline())[0]
-            with urllib.request.urlopen(address) as found:
-                assert b"one/index.html" in found.read()
-            with urllib.request.urlopen(f"{address}one/index.html") as found:
-                assert b"feedback/ada.html" in found.read()
-        finally:
-            running.kill()
 
 
 def test_what_cannot_be_served_is_one_sentence(tmp_path: Path) -> None:
