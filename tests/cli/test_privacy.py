@@ -65,7 +65,8 @@ def test_nobody_else_reads_what_the_verbs_write_of_students(tmp_path: Path) -> N
 
 
 def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
-    out, command = tmp_path / "grades", ("grade", tmp_path / "class", "--out", tmp_path / "grades")
+    out = tmp_path / "grades"
+    command = ("grade", tmp_path / "class", "--out", out, "--assignment", "bandits")
     out.mkdir()
     out.chmod(0o750)
     (tmp_path / "class" / "ada").mkdir(parents=True)
