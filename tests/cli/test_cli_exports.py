@@ -160,13 +160,14 @@ def test_class_is_graded_from_a_download(autograder: Run, tmp_path: Path) -> Non
         archive.writestr("eve_LATE_1666_6_policy_gradient.py", "")
     roster = tmp_path / "roster.csv"
     roster.write_text("student,id\nAda,1001\nBen,1002\n", encoding="utf-8")
-    out = tmp_path / "grades"
-    assert autograder("grade", path, "--out", out).returncode == 2
-    done = autograder("grade", path, "--class-zip", "--roster", roster, "--deadline", "2027-03-01", "--out", out)
+    out, named = tmp_path / "grades", ("--assignment", "policy_gradient")
+    assert autograder("grade", path, "--out", out, *named).returncode == 2
+    command = ("grade", path, "--class-zip", "--roster", roster, "--out", out, *named)
+    done = autograder(*command, "--deadline", "2027-03-01")
     assert done.returncode == 0
     assert "Handed in nothing: Ben." in done.stderr
     assert "NOT IN THE ROSTER, but graded: eve_1666." in done.stderr
     assert sorted(one.name for one in (out / "reports").iterdir()) == ["Ada.json", "eve_1666.json"]
     assert "handed in late" in (out / "feedback" / "eve_1666.html").read_text(encoding="utf-8")
-    again = autograder("grade", path, "--class-zip", "--roster", roster, "--out", out)
+    again = autograder(*command)
     assert "2 of them unchanged since the last run" in again.stdout

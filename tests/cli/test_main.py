@@ -171,7 +171,7 @@ def test_unknown_argument_is_code_2_and_points_to_help(run: Callable[..., Done],
 
 def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     out = tmp_path / "grades"
-    done = run("grade", unfinished, "--out", out)
+    done = run("grade", unfinished, "--out", out, *NAMED)
     assert (done.code, done.err) == (0, "")
     printed = done.out.splitlines()
     assert printed[0].strip() == "Policy gradient: 2 submissions"
@@ -185,9 +185,9 @@ def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], un
         f"  {out}/grades.csv  the gradebook",
         f"  {out}/reports/  JSON",
     ]
-    again = run("grade", unfinished, "--out", out)
+    again = run("grade", unfinished, "--out", out, *NAMED)
     assert ", 2 of them unchanged since the last run." in again.out
-    fresh = run("grade", unfinished, "--out", out, "--fresh")
+    fresh = run("grade", unfinished, "--out", out, *NAMED, "--fresh")
     assert "unchanged" not in fresh.out
 
 
@@ -215,7 +215,7 @@ def test_no_isolation_needs_two_options_and_is_said(
 
 
 def test_strict_isolation_holds_or_refuses(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    done = run("grade", unfinished, "--out", tmp_path / "grades", "--isolation", "strict")
+    done = run("grade", unfinished, "--out", tmp_path / "grades", *NAMED, "--isolation", "strict")
     missing = [layer for layer in STRICT if probe()[layer]]
     if missing:
         assert (done.code, done.out) == (3, "")
@@ -351,7 +351,8 @@ def test_no_name_of_a_student_reaches_the_terminal_raw(
 def test_ascii_terminal_shows_a_name_as_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "class" / "Nguyễn" / MODULE)
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr("sys.argv", ["autograder", "grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades")])
+    command = ["autograder", "grade", tmp_path / "class", "--out", tmp_path / "grades", *NAMED]
+    monkeypatch.setattr("sys.argv", [*map(str, command)])
     monkeypatch.setattr("sys.stdout", stream)
     with pytest.raises(SystemExit, match="0"):
         main()
