@@ -281,7 +281,12 @@ UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  
     ("class/", ["class", *NAMED], 2, r"class is empty: give a folder that holds submissions\."),
     ("class/notes.txt", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder"),
     ("class.tar", ["class.tar", *NAMED], 2, r"class\.tar cannot be graded: give a folder, or a \.py"),
-    (f"class/ada/{MODULE} class/ada.py", ["class"], 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\."),
+    (
+        f"class/ada/{MODULE} class/ada.py",
+        ["class", *NAMED],
+        2,
+        r"ada handed in twice: .*class/ada and .*class/ada\.py\.",
+    ),
     ("ada.py", ["ada.py", "--assignment", "nix"], 2, r"There is no assignment 'nix'\. Name one with .*_theory"),
     ("ada.py", ["ada.py"], 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
     (
@@ -318,7 +323,7 @@ def test_ungradable_is_one_sentence_that_says_what_to_do(
         if name.endswith("/"):
             (tmp_path / name).mkdir()
         else:
-            put(tmp_path / name)
+            put(tmp_path / name, "x = 1")
     options = {*NAMED, "--assignment", "--fixtures", "nix"}
     given = [one(tmp_path) if callable(one) else one if one in options else tmp_path / one for one in arguments]
     done = run("grade", *given, "--out", tmp_path / "grades")
