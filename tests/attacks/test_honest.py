@@ -41,20 +41,6 @@ HONEST = {
                 print("to the other stream", file=sys.stderr)
             return torch.rand(5)
     """,
-    "prints nowhere": """
-        import contextlib, os
-        def work():
-            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-                print("quiet")
-            return torch.rand(5)
-    """,
-    "warnings": """
-        import logging, warnings
-        def work():
-            warnings.warn("an old way to call it")
-            logging.getLogger("homework").error("loss is %s", 1.0)
-            return torch.tensor([1.0, 2.0]) / torch.tensor([3.0, 0.0])
-    """,
     "a progress bar": """
         from tqdm.auto import tqdm
         def work():
@@ -68,12 +54,6 @@ HONEST = {
             generator = torch.Generator().manual_seed(10)
             drawn = [random.random(), numpy.random.rand(), numpy.random.default_rng(1).normal()]
             return torch.cat([torch.tensor(drawn), torch.randn(4), torch.randperm(4, generator=generator)])
-    """,
-    "no seeds": """
-        import random
-        import numpy
-        def work():
-            return torch.cat([torch.rand(3), torch.tensor([random.random(), numpy.random.rand()])])
     """,
     "global state": """
         import functools
@@ -157,13 +137,6 @@ HONEST = {
             spread = statistics.stdev([1, 2, 4]) + float(decimal.Decimal(1) / 3) + float(fractions.Fraction(1, 7))
             return rearrange(torch.distributions.Categorical(logits=torch.ones(4)).probs * spread, "(a b) -> a b", a=2)
     """,
-    "asking about the machine": """
-        import os, sys, time, platform
-        def work():
-            os.cpu_count(), os.getpid(), time.time(), platform.machine(), sys.stdout.isatty(), torch.cuda.is_available()
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-            return torch.arange(3.0, device=device)
-    """,
     "determinism asked for": """
         torch.use_deterministic_algorithms(True)
         def work():
@@ -173,14 +146,6 @@ HONEST = {
         from torch import func
         def work():
             return func.grad(lambda x: x.square().sum())(torch.arange(3.0))
-    """,
-    "an exception that it handles": """
-        import signal
-        def work():
-            try:
-                open("/nowhere/at/all")
-            except OSError:
-                return torch.tensor([1.0])
     """,
 }
 

@@ -1,4 +1,4 @@
-"""A slice of the fuzzing, always the same, and in the long stage a minute more, from another place each day.
+"""A slice of the fuzzing, always the same, and in the long stage twenty seconds more, from another place each day.
 
 `python tests/fuzz --minutes N` goes on from where it ends.
 """
@@ -32,9 +32,9 @@ def test_spoilt_input_is_read_or_refused_with_a_reason(target: str, first: int) 
 
 
 @pytest.mark.long
-def test_minute_of_spoilt_input_is_read_or_refused() -> None:
+def test_more_spoilt_input_is_read_or_refused() -> None:
     first = int(time.time() // 86_400) * A_DAY
-    command = [sys.executable, str(Path(__file__).parent), "--minutes", "1", "--from", str(first)]
+    command = [sys.executable, str(Path(__file__).parent), "--minutes", "0.3", "--from", str(first)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
@@ -49,11 +49,6 @@ def test_frames_are_spoilt_in_every_part() -> None:
     source = random.Random(20)
     outcomes = [a_frame(source, Path()) for _ in range(12_000)]
     assert min(outcomes.count(kind) for kind in ("no frame", "read", "unreadable")) > 1_000
-
-
-def test_finding_names_its_place_and_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TARGETS, "frames", lambda source, folder: 1 // source.randrange(1))
-    assert attempt("frames", 3) == attempt("frames", 3) == "ZeroDivisionError: integer division or modulo by zero "
 
 
 # What was found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from autograder.submissions.submission import MAX_WRITTEN, Submission, outline
+from autograder.submissions.submission import MAX_WRITTEN, outline
 from autograder.submissions.submission import written as written_of
 
 TEXT = '''import torch
@@ -30,7 +30,7 @@ first = first
 
 
 def written(text: str, names: Collection[str]) -> Mapping[str, str]:
-    return written_of(Submission("ada", "ada.py", "", text), names)
+    return written_of(text, {name: function for name, function in outline(text).items() if name in names})
 
 
 def defaults_of(text: str) -> Mapping[str, Mapping[str, str]]:
