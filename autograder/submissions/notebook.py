@@ -6,7 +6,6 @@ Nothing is executed. Outputs are never looked at, and every size has a cap. A ce
 from __future__ import annotations
 
 import ast
-import contextlib
 import itertools
 import json
 import re
@@ -46,7 +45,6 @@ _MADE_BY_JUPYTER = re.compile(
 )
 _ONLY_IN_NOTEBOOKS = re.compile(r"^(?:[%!]|get_ipython\(|from autograder\.checking\.live import)", re.MULTILINE)
 _CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>)", re.MULTILINE)
-_MERGE_MARK = re.compile(r"([<|=>])\1{6}(?: .*)?")
 
 
 @dataclass(frozen=True)
@@ -444,11 +442,11 @@ def _joined(lines: Any) -> str:
 
 
 def cells_in(text: str) -> list[WrittenCell]:
-    """Return the cells of a notebook as they were written, in their order; of a broken one, those that are whole."""
+    """Return the cells of a notebook as they were written, in their order; none of one that is broken."""
     try:
         cells = _cells(text)
     except ValueError:
-        cells = _whole_cells(text)
+        return []
     room, written = MAX_PICTURES, []
     for cell in filter(None, cells[:MAX_CELLS]):
         pictures: dict[str, dict[str, str]] = {}
@@ -463,27 +461,3 @@ def cells_in(text: str) -> list[WrittenCell]:
         kind, own_id = (value if isinstance(value, str) else "" for value in (cell.get("cell_type"), cell.get("id")))
         written.append(WrittenCell(kind, _grade_id(cell), own_id, words, pictures))
     return written
-
-
-def _whole_cells(text: str) -> list[Any]:
-    """Load the readable cells of broken JSON, where brackets stand on lines of their own; of a conflict, ours."""
-    kept, side = [], ""  # the mark above a line in a conflict
-    for line in re.split(r"\r?\n", text):  # not at other breaks, which strings may hold
-        mark = _MERGE_MARK.fullmatch(line)
-        if mark and (side or mark[1] in "<>"):  # elsewhere, ======= underlines a heading
-            side = mark[1].strip(">")
-        elif side in ("", "<"):
-            kept.append(line)
-    text = "\n".join(kept)
-    begin = re.search(r'"cells"[ \t]*:[ \t]*\[[ \t]*\n(?=([ \t]*)\{)', text)
-    if begin is None:
-        return []
-    cells, opened = [], -1
-    for bracket in re.compile(rf"^{begin[1]}([{{}}]),?[ \t]*$", re.MULTILINE).finditer(text, begin.end()):
-        if bracket[1] == "{":
-            opened = bracket.start()
-        elif opened >= 0:
-            with contextlib.suppress(ValueError, RecursionError):
-                cells.append(json.loads(text[opened : bracket.end(1)]))
-            opened = -1
-    return cells

@@ -99,16 +99,11 @@ def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = 
     """Return the cells of a candidate's notebook as they were written; none where it has no notebook.
 
     functions   that are graded: they tell a notebook that was worked at from one that was handed out
-    A notebook in an encoding that is not graded still has words for a person to read.
     """
     with contextlib.suppress(OSError):
         for file in _files(candidate, module, functions):
             if kind_of(file.shown) == ".ipynb" and not file.problem:
-                encoding = "utf-16" if file.data.startswith(UTF_16) else "utf-8"
-                return cells_in(
-                    _decoded(file.data).source
-                    or file.data.decode(encoding, errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-                )
+                return cells_in(_decoded(file.data).source)
     return []
 
 
@@ -185,7 +180,8 @@ def _module_or_notebook(of_module: Submission, of_notebook: Submission, untouche
     else:
         chosen, kind, reason = of_notebook, "notebook", "the module is as it was handed out"
     note = f"both a module and a notebook were handed in: the {kind} was graded because {reason}"
-    return replace(chosen, notes=(note, *chosen.notes))
+    unread_notebook = (of_notebook.problem.removesuffix("."),) if of_notebook.problem and not of_notebook.notes else ()
+    return replace(chosen, notes=(note, *unread_notebook, *chosen.notes))
 
 
 def _is_edited(source: str, untouched: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from places import KIT
 from autograder.authoring.handout.notebook import ANYWHERE, BELOW, Words, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.grading.assignment import find_assignment
-from autograder.submissions.notebook import MAX_CELLS, cells_in
 from autograder.submissions.reading import written_cells
 from autograder.submissions.submission import Candidate
 
@@ -51,70 +49,6 @@ def words(template: Notebook, notebook: Notebook, tmp_path: Path) -> Read:
         return words_in(written_cells(Candidate("ana", path, path.name), NAME), template)
 
     return read
-
-
-# A notebook that cannot be read, beside a module that can
-
-
-def beside_a_module(folder: Path, data: bytes, template: Notebook) -> Words:
-    (folder / "ana").mkdir()
-    (folder / "ana" / f"{NAME}.py").write_text("def compute_reward(): ...\n", encoding="utf-8")
-    (folder / "ana" / f"{NAME}.ipynb").write_bytes(data)
-    return words_in(written_cells(Candidate("ana", folder / "ana", "ana"), NAME), template)
-
-
-def answered(notebook: Notebook, text: str = ANSWER) -> Notebook:
-    changed = copy.deepcopy(notebook)
-    cell(changed, QUESTION)["source"] = text
-    return changed
-
-
-def as_saved(notebook: Notebook) -> str:
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def merge_conflict(ours: str, theirs: str) -> str:
-    """What git leaves where both changed the answer: the lines that differ, between its marks."""
-    before, after = ours.split("\n"), theirs.split("\n")
-    at = next(place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
-    both = ["<<<<<<< HEAD", before[at], "||||||| 0123abc", "   base", "=======", after[at], ">>>>>>> theirs"]
-    return "\n".join([*before[:at], *both, *before[at + 1 :]])
-
-
-@pytest.mark.parametrize("spoil", [
-    lambda text: text[: text.rindex("}")].encode(),
-    lambda text: text.replace('"cell_type": "code",', '"cell_type": code,', 1).encode(),
-    lambda text: text.replace("\n", "\r\n").encode("utf-16"),
-    lambda text: text.replace("# ", "# \xe9 ", 1).encode("latin-1", errors="replace"),
-    lambda text: text.replace('  },\n  {\n', '  },\n<<<<<<< HEAD\n=======\n>>>>>>> theirs\n  {\n').encode(),
-    lambda text: text.replace('"cell_type": "code",', '"cell_type": code,\n=======\n', 1).encode(),
-], ids=["cut off", "broken cell", "utf-16", "latin-1", "merge", "underlined"])  # fmt: skip
-def test_answers_in_a_notebook_that_cannot_be_read_are_kept_beside_a_module(
-    spoil: Callable[[str], bytes], notebook: Notebook, template: Notebook, tmp_path: Path
-) -> None:
-    found = beside_a_module(tmp_path, spoil(as_saved(answered(notebook))), template)
-    assert found.written[QUESTION] == ANSWER
-    assert found.unnamed == ()
-
-
-def test_of_an_answer_that_git_could_not_merge_ones_own_version_is_shown(
-    notebook: Notebook, template: Notebook, tmp_path: Path
-) -> None:
-    ours, theirs = (as_saved(answered(notebook, text)) for text in ("By prompt.", "By response."))
-    found = beside_a_module(tmp_path, merge_conflict(ours, theirs).encode(), template)
-    assert found.written[QUESTION] == "By prompt."
-
-
-@pytest.mark.parametrize("text", [
-    '{"cells": [\n' + "  {\n" * 1_000_000,
-    '{"cells": [\n' + "  {\n  }\n" * 300_000,
-    '{"cells": [\n  {\n' + "<<<<<<<\n=======\n" * 200_000,
-    '{"cells": [\n  {\n' + "[" * 2_000_000 + "\n  }\n",
-])  # fmt: skip
-def test_hostile_text_takes_no_longer_to_salvage_than_to_read(text: str) -> None:
-    begin = time.process_time()
-    assert len(cells_in(text)) <= MAX_CELLS
-    assert time.process_time() - begin < 20
 
 
 def own(text: str, kind: str = "markdown") -> dict[str, Any]:

@@ -40,7 +40,7 @@ from autograder.platforms.times import read_times
 from autograder.sandbox.calls import from_frame, raised_from_header
 from autograder.sandbox.worker import frames
 from autograder.submissions.finding import find
-from autograder.submissions.reading import read_limited, written_cells_limited
+from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.files import read_table
@@ -265,25 +265,6 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
-    """A notebook as an editor saves it, spoilt, beside a module: its words are read all the same."""
-    own = folder / "ada"
-    own.mkdir()
-    text = json.dumps(NOTEBOOK, indent=source.choice((1, 2, None)))
-    lines = text.split("\n")
-    for _ in range(source.randrange(3)):
-        lines.insert(
-            source.randrange(len(lines) + 1),
-            source.choice(("<<<<<<< HEAD", "||||||| x", "=======", ">>>>>>> y", "  {", "  },")),
-        )
-    (own / f"{MODULE}.py").write_text(CODE)
-    (own / f"{MODULE}.ipynb").write_bytes(
-        spoilt_text(source, "\n".join(lines)).encode(source.choice(("utf-8", "utf-16", "latin-1")), "replace")
-    )
-    candidate = Candidate("ada", own, "ada")
-    return [read(candidate, CODE), written_cells_limited(candidate, MODULE)]
-
-
 def a_time_stamp(source: random.Random, folder: Path) -> object:
     text = source.choice(TIMES)
     text = text if source.random() < 0.2 else spoilt_text(source, text)
@@ -301,7 +282,6 @@ TARGETS: dict[str, Target] = {
     "handed-in": a_handed_in_file,
     "platform-files": a_platform_file,
     "trees": a_tree,
-    "words": a_salvaged_notebook,
     "time-stamps": a_time_stamp,
 }
 

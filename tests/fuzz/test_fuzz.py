@@ -41,7 +41,7 @@ def test_more_spoilt_input_is_read_or_refused() -> None:
 
 def test_each_target_is_both_read_and_refused() -> None:
     """Or it would spoil too little to matter, or so much that the first check stops it."""
-    for target in {*TARGETS} - {"frames", "handed-in", "words"}:  # of these nothing is refused: it is a verdict
+    for target in {*TARGETS} - {"frames", "handed-in"}:  # of these nothing is refused: it is a verdict
         assert {attempt(target, number) for number in range(40)} >= EXPECTED
 
 
