@@ -37,7 +37,12 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     kernel.guard()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # every orphan below this process becomes its child
     worker.warm()
-    rules = _rules(layers, readable)
+    if "identity" in layers:
+        kernel.others_reach(tuple(readable))  # hundreds of system calls, as for Landlock's rules: done once
+    rules = None
+    if "landlock" in layers:
+        root = place_for(tuple(readable)) if "namespaces" in layers else ""
+        rules = landlock_rules(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
     seccomp.prepare()
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
@@ -76,16 +81,6 @@ def hide_places(root: str) -> None:
         if code.co_filename.startswith(kit):
             file = code.co_filename.removeprefix(root).lstrip(os.sep)
             _imp._fix_co_filename(code, file)  # type: ignore[attr-defined]  # with all that is defined in it
-
-
-def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
-    """Do once what takes hundreds of system calls: make Landlock's rules, and find out what `identity` has to know."""
-    if "identity" in layers:
-        kernel.others_reach(tuple(readable))
-    if "landlock" not in layers:
-        return None
-    root = place_for(tuple(readable)) if "namespaces" in layers else ""
-    return landlock_rules(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
 
 
 def _prepare(given: Mapping[str, str], probes: str) -> None:
@@ -156,17 +151,13 @@ def _end(pid: int) -> int:
         status = os.waitpid(pid, 0)[1]
     with contextlib.suppress(ChildProcessError):
         for _ in range(ROUNDS):
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                _kill_children()
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+            with contextlib.suppress(OSError):
+                if os.getpid() == 1:  # of a namespace, and all others in it
+                    os.kill(-1, signal.SIGKILL)
+                    continue
+                with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:  # noqa: PTH123
+                    for orphan in stream.read().split():
+                        os.kill(int(orphan), signal.SIGKILL)
     return status
-
-
-def _kill_children() -> None:
-    """Kill every child of this process that the kernel lists; as process 1 of a namespace, all others in it."""
-    with contextlib.suppress(OSError):
-        if os.getpid() == 1:
-            os.kill(-1, signal.SIGKILL)
-            return
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:  # noqa: PTH123
-            for pid in stream.read().split():
-                os.kill(int(pid), signal.SIGKILL)

@@ -308,18 +308,15 @@ def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines[filename] = error.lineno
     line = lines.get(filename)
+    try:
+        text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
+        message = text[:MAX_TEXT].encode("utf-8", "replace").decode()
+    except BaseException:
+        message = "an exception whose text cannot be read"
     return {
         "types": [kind.__name__[:80] for kind in type(error).__mro__[:MAX_TYPES]],
-        "message": _text_of(error),
+        "message": message,
         "line": line,
         "code": linecache.getline(filename, line).strip()[:200] if line else "",
         "probe_line": lines.get(f"{PROBES}.py"),
     }
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
-        return text[:MAX_TEXT].encode("utf-8", "replace").decode()
-    except BaseException:
-        return "an exception whose text cannot be read"
