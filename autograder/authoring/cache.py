@@ -25,6 +25,7 @@ from autograder.grading.assignment import Assignment
 from autograder.vocabulary.files import ENGINE, PRIVATE
 
 T = TypeVar("T")
+MISTAKES = "hidden/mistakes.json"  # slug → `digest_of_mistake`, of what the stored cases were made with
 MOST_RESULTS = 100_000  # of an assignment; those that were not asked for longest go
 # Packages that a result depends on
 DECIDING = ("authoring", "checking", "grading", "sandbox", "submissions", "vocabulary")
@@ -97,6 +98,11 @@ def engine_digest(assignment: Assignment) -> str:
     machine = platform.python_version(), platform.node()  # another processor may round otherwise
     given = assignment.given_sources(), assignment.probes_source(), assignment.needs_torch, assignment.only_packages
     return digest(engine, packages, machine, given)
+
+
+def digest_of_mistake(solution: str, function: str, text: str) -> str:
+    """Digest what a mistake answers with: its text, and what that and its function use of the solution."""
+    return digest(used_text(solution, {function, *names_in(ast.parse(text))}), text.strip())[:16]
 
 
 def used_text(solution: str, names: Iterable[str]) -> str:

@@ -16,10 +16,12 @@ from places import KIT
 from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
+from autograder.authoring.cache import MISTAKES
 from autograder.authoring.exam.contract import CONTRACT
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.selfcheck import (
     Exam,
+    Fate,
     edited_functions,
     felt_by,
     known_mistakes,
@@ -249,6 +251,19 @@ def test_cached_results_are_taken_over_until_something_changes(kit: Path, tmp_pa
     assert graded() == 1
     (tmp_path / "toy.sqlite").write_bytes(b"damaged" * 1000)
     assert graded() == first
+
+
+@pytest.mark.parametrize("name", ["not-scaled", "no-kink"])  # the second of its function is judged by what is stored
+def test_stored_answers_are_judged_as_a_run_is(kit: Path, name: str) -> None:
+    def told() -> Fate:
+        assignment = toy_assignment(kit)
+        exam = selfcheck(assignment, read_fixtures(assignment), function="ramp")
+        return next(fate for fate in exam.mistakes if fate.variant.slug == name)
+
+    stored = kit / "fixtures" / "toy" / MISTAKES
+    before = told()
+    stored.unlink()
+    assert told() == before
 
 
 def test_edited_functions_are_examined_whole_in_short(kit: Path) -> None:

@@ -183,6 +183,7 @@ def test_the_toy_is_stored_and_read_back(toy: Toy) -> None:
     assert stored.hints == {"no-kink": "What happens below 0?", "raises": "Does it run?"}
     assert sorted(files_of(folder)) == [
         "hidden/fault_lines.json",
+        "hidden/mistakes.json",
         "hidden/ramp-values.safetensors",
         "items.toml",
         "manifest.json",

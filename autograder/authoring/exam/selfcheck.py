@@ -8,8 +8,9 @@ Collect variants of the solution, grade each, judge what became of it, report:
 - each sentence of the contract has a mistake that violates it and an item that catches it;
 - no mistake costs more than half of its function, but where the contract gives the reason.
 
-A mistake is graded on all items of its function, for its name rests on all. A mutant is done with once a case fails,
-unless a clause names it; two that are the same function are graded once. Results are kept by content.
+A mistake is graded on all items of its function, for its name rests on all. What it answers there is stored with the
+cases: where its text is the one that they were made with, only a few run again, on what uses the function too. A mutant
+is done with once a case fails, unless a clause names it. Results are kept by content.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from autograder.authoring.cache import ResultCache, digest, engine_digest, used_text
+from autograder.authoring.cache import MISTAKES, ResultCache, digest, digest_of_mistake, engine_digest, used_text
 from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.contract import (
     CONTRACT,
@@ -51,9 +52,10 @@ from autograder.authoring.handout.release import handout_files, not_independent
 from autograder.checking.handout import COPIES
 from autograder.grading.assignment import Assignment, Item, load_assignment
 from autograder.grading.compare import compare
-from autograder.grading.fixtures import MANIFEST, Case, Fixtures
-from autograder.grading.grader import Grader
-from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.grading.fixtures import MANIFEST, Case, Expectation, Fixtures
+from autograder.grading.grader import Grader, Grading, Runner
+from autograder.grading.hints import NAMED
+from autograder.sandbox.calls import Observation, Outcome, Program, Raised, Request, Returned
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission
@@ -68,7 +70,7 @@ DECLARED = "call"  # the probe of declared cases, of which an exception is alway
 REMEDY = "Let it be called with what nothing refuses where nothing is checked"
 NOT_HELD = "The exam could not be held"
 HALF = 0.5  # of a function's points: what a mistake may cost
-FELT_EVERY = 8  # of a function's mistakes: graded on what uses the function too, which stand-ins keep apart for all
+RUN_EVERY = 24  # of a function's mistakes: run, on what uses the function too, which stand-ins keep apart for all
 FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its start
 TODO = re.compile(r"# TODO: (.*)")
 DEFINITION = ast.FunctionDef | ast.ClassDef
@@ -363,12 +365,17 @@ def edited_functions(assignment: Assignment) -> set[str]:
 
 
 class _Task(NamedTuple):
-    """A text to grade on these items; `variant` is None where its whole report is wanted."""
+    """A text to grade on these items; `variant` is None where its whole report is wanted.
+
+    in_full     whether all cases count, not just the first that fails
+    is_stored   whether the fixtures hold what it answers
+    """
 
     source: str
     items: tuple[Item, ...]
     variant: Variant | None = None
     in_full: bool = True
+    is_stored: bool = False
 
 
 @dataclass
@@ -387,17 +394,19 @@ class _Run:
         tasks = [*texts]
         seen: Counter[str] = Counter()
         for variant in variants:
-            felt, in_full = {variant.function}, (variant.name, variant.function) in self.named
+            felt, in_full, is_stored = {variant.function}, (variant.name, variant.function) in self.named, False
             if variant.family == "mistake":
                 text, in_full = variant.source[len(self.solution) :], True
-                felt = felt_by(text, self.results.uses, callers=seen[variant.function] % FELT_EVERY == 0)
+                felt = felt_by(text, self.results.uses, callers=seen[variant.function] % RUN_EVERY == 0)
+                is_stored = seen[variant.function] % RUN_EVERY > 0 and self.results.are_stored(variant, text, felt)
                 seen[variant.function] += 1
             items = tuple(item for item in self.grader.assignment.items if item.function in felt)
-            tasks.append(_Task(variant.source, items, variant, in_full or (variant.name, "") in self.named))
+            tasks.append(_Task(variant.source, items, variant, in_full or (variant.name, "") in self.named, is_stored))
         keys = [self.results.key(task) for task in tasks]
         known = self.results.known(keys)
         waiting = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
-        done, jobs = count(1), min(jobs, 1 + len(waiting) // FOR_A_SERVER)
+        runs = sum(not task.is_stored for task in waiting.values())
+        done, jobs = count(1), min(jobs, 1 + runs // FOR_A_SERVER)
         outcomes = in_sandboxes(
             self._grade, [*waiting.values()], jobs, lambda task, result: progress(next(done), len(waiting))
         )
@@ -412,40 +421,95 @@ class _Run:
         """Grade a text; say also whether its result may be kept: what a busy machine may have cost is graded again."""
         if not task.in_full:
             return self._first_loss(task, sandbox)
-        report = self.grader.grade(Submission("selfcheck", "selfcheck.py", "", task.source), sandbox, task.items)
-        if report.status == "not_graded":
-            raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
-        lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
-        names = frozenset(slug for item in report.items for slug in item.mistakes)
-        lasts = all(item.verdict != "timed_out" for item in report.items)
-        lost = {item: points for item, points in lost.items() if points}
-        return Result(lost, names, None if task.variant else report), lasts
+        submission, variant = Submission("selfcheck", "selfcheck.py", "", task.source), task.variant
+        if variant is None:
+            report = self.grader.grade(submission, sandbox, task.items)
+            if report.status == "not_graded":
+                raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
+            return Result({}, frozenset(), report), all(item.verdict != "timed_out" for item in report.items)
+        runner: Runner = sandbox
+        if task.is_stored:
+            submission = replace(submission, functions={})  # of which nothing is read
+            runner = StoredAnswers(variant.slug, self._cases_of(task))
+        with np.errstate(all="ignore"):
+            try:
+                grading = Grading.of(self.grader, submission, runner, task.items)
+            except SandboxError as error:
+                raise GraderFault(f"{NOT_HELD}: {error}") from error
+        lost, names = {}, set[str]()
+        for item in task.items:
+            verdicts = grading.judged[item.id]
+            if failed := [one for one in verdicts if not one.passed]:
+                lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
+                first = next((one for one in failed if not one.withheld), None)
+                names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
+        return Result(lost, frozenset(names)), all(
+            one.result.verdict != "timed_out" for verdicts in grading.judged.values() for one in verdicts
+        )
+
+    def _cases_of(self, task: _Task) -> list[Case]:
+        """List the cases of a task in the order in which they are run."""
+        fixtures = self.grader.fixtures
+        cases = {case.id: case for item in task.items for case in fixtures.of_item(item.id)}
+        return [cases[name] for name in fixtures.requests(task.items)]
 
     def _first_loss(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
         """Run the cases of a mutant until one fails."""
         assignment, fixtures = self.grader.assignment, self.grader.fixtures
-        requests = fixtures.requests(task.items)
-        by_id = {case.id: case for item in task.items for case in fixtures.of_item(item.id)}
-        cases = {id(request): by_id[name] for name, request in requests.items()}
+        requests, cases = fixtures.requests(task.items), iter(self._cases_of(task))
         failed: list[str] = []
 
         def fails(request: Request, outcome: Outcome) -> bool:
             seen = outcome.observation
             with np.errstate(all="ignore"):
-                if seen is None or compare(cases[id(request)].expected, seen) is not None:
+                if seen is None or compare(next(cases).expected, seen) is not None:
                     failed.append(request.item)
             return bool(failed)
 
         given = (self.grader.given, self.grader.probes)
         program = Program(assignment.module, task.source, *given, assignment.needs_torch, assignment.only_packages)
+        load_timeout = assignment.load_timeout
         try:
-            outcomes = sandbox.run(program, [*requests.values()], load_timeout=assignment.load_timeout, enough=fails)
+            outcomes = sandbox.run(program, [*requests.values()], load_timeout=load_timeout, enough=fails)
         except SandboxError as error:
             raise GraderFault(f"{NOT_HELD}: {error}") from error
         if outcomes[0].loading:
             failed.append(task.items[0].id)
         lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in task.items if item.id in failed}
         return Result(lost), all(outcome.status != "timed_out" for outcome in outcomes)
+
+
+class StoredAnswers(NamedTuple):
+    """What runs nothing: it answers as the fixtures say that a mistake does, in these cases."""
+
+    slug: str
+    cases: Sequence[Case]
+    layers: tuple[str, ...] = ()
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """Return what the mistake does in each case."""
+        return [
+            Outcome("observed", raised=wrong)
+            if isinstance(wrong := case.mistakes.get(self.slug), Raised)
+            else Outcome("observed", observation_with(case.expected, wrong or Observation({}, {})))
+            for case in self.cases
+        ]
+
+
+def observation_with(expected: Sequence[Expectation], wrong: Observation) -> Observation:
+    """Make up an observation of which all is as expected that is not wrong, but for an example of a student's own."""
+    returned, facts = dict[str, Returned](), dict[str, Any]()
+    for one in sorted(expected, key=lambda one: not one.like):
+        names = [name for name in (one.like, one.name) if name]
+        if one.kind == "error":
+            facts |= {one.name: {"types": [one.value["type"]], "message": " ".join(one.value.get("mentions", ()))}}
+        elif one.array is None:  # what must be as another thing is as that is, wrong or not
+            facts |= dict.fromkeys(names, wrong.facts.get(one.like, one.value))
+        else:
+            dtype, graph = one.dtype or one.array.dtype.name, bool(one.attached)
+            right = Returned("tensor", "", dtype, one.array.shape, graph, one.array)
+            returned |= dict.fromkeys(names, wrong.returned.get(one.like, right))
+    return Observation(returned | {**wrong.returned}, facts | {**wrong.facts})
 
 
 def uses_in(solution: str) -> dict[str, set[str]]:
@@ -486,6 +550,15 @@ class Results:
         manifest = (assignment.folder / MANIFEST).read_bytes()
         self._files: dict[str, str] = json.loads(manifest)["files"]
         self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
+        self._stored = json.loads(texts.read_bytes()) if (texts := assignment.folder / MISTAKES).is_file() else {}
+        self._has_witness = {
+            case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)
+        }
+
+    def are_stored(self, mistake: Variant, text: str, felt: Collection[str]) -> bool:
+        """Tell whether the fixtures hold what this text answers in all items of the functions that can feel it."""
+        is_whole = self._is_own and {*felt} == {mistake.function} and mistake.function not in self._has_witness
+        return is_whole and self._stored.get(mistake.slug) == digest_of_mistake(self._solution, mistake.function, text)
 
     def key(self, task: _Task) -> str:
         """Digest all that the result of a task depends on."""
@@ -501,7 +574,7 @@ class Results:
             text, used = ast.dump(changed), used_text(self._solution, names)
         files = [f"{kind}/{item.id}.safetensors" for item in task.items for kind in ("public", "hidden")]
         cases = [self._files.get(name) for name in files]
-        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.items, cases)
+        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.is_stored, task.items, cases)
 
     def known(self, keys: Collection[str]) -> dict[str, Result]:
         """Return the results that are known under these keys."""
