@@ -115,6 +115,11 @@ class Argument:
     by_name: bool = False
 
     @property
+    def shown(self) -> str:
+        """Its name, with its default where it has one."""
+        return f"{self.name}={self.default[0]!r}" if self.default else self.name
+
+    @property
     def shape(self) -> str:
         """Its shape as a `Function` declares it."""
         if self.axes is not None:
@@ -199,17 +204,16 @@ class SourceFunction:
     @property
     def further_draws(self) -> dict[str, tuple[str, str]]:
         """Name of each further draw → the argument, and what draws it there: other words, texts of other kinds."""
-        found = {
-            f"{argument.name}_{re.sub(r'[^a-z0-9]', '_', word.lower())}": (argument.name, as_python(word))
-            for argument in self.arguments
-            for word in argument.words[1:]
-        }
+        draws: dict[str, tuple[str, str]] = {}
         for argument in self.arguments:
-            if not argument.words and not (argument.kind == "str" and argument.default not in ((), (None,))):
-                further = FURTHER_DRAWS.get(argument.kind, {})
-                found |= {name if name not in found else f"{argument.name}_{name}": (argument.name, drawn)
-                          for name, drawn in further.items()}  # fmt: skip
-        return {name: drawn for name, drawn in found.items() if name not in self.refused}
+            for word in argument.words[1:]:
+                draws[f"{argument.name}_{re.sub(r'[^a-z0-9]', '_', word.lower())}"] = (argument.name, as_python(word))
+        for argument in self.arguments:
+            if argument.words or (argument.kind == "str" and argument.default not in ((), (None,))):
+                continue
+            for name, drawn in FURTHER_DRAWS.get(argument.kind, {}).items():
+                draws[name if name not in draws else f"{argument.name}_{name}"] = (argument.name, drawn)
+        return {name: drawn for name, drawn in draws.items() if name not in self.refused}
 
     @property
     def draw_functions(self) -> dict[str, str]:
@@ -233,12 +237,12 @@ class SourceFunction:
     def declared(self) -> dict[str, Any]:
         """What else its declaration says."""
         by_name = [argument.name for argument in self.arguments if argument.by_name]
+        options = {"by_name": by_name, "gradients_of": self.sloped if len(self.sloped) > 1 else []}
         return {
             "kind": self.kind,
             "leaves": self.leaves,
             "defaults": {argument.name: argument.default[0] for argument in self.arguments if argument.default},
-            "options": ({"by_name": by_name} if by_name else {})
-            | ({"gradients_of": self.sloped} if len(self.sloped) > 1 else {}),
+            "options": {name: names for name, names in options.items() if names},
         }
 
     @property
@@ -256,16 +260,11 @@ class SourceFunction:
         return {kind: laws for kind, laws in items.items() if {*laws} - self.off.keys()}
 
     @property
-    def parameters(self) -> list[str]:
-        """The parameters of the oracle's function."""
-        return [f"{one.name}={one.default[0]!r}" if one.default else one.name for one in self.arguments]
-
-    @property
     def signature(self) -> list[str]:
-        """The parameters as the assignment's text shows them: those by name alone after a star."""
-        by_name = [argument.by_name for argument in self.arguments]
-        place = by_name.index(True) if True in by_name else len(by_name)
-        return [*self.parameters[:place], *(["*"] if place < len(by_name) else []), *self.parameters[place:]]
+        """Its parameters as texts show them: those by name alone after a star."""
+        by_place = [argument.shown for argument in self.arguments if not argument.by_name]
+        by_name = [argument.shown for argument in self.arguments if argument.by_name]
+        return [*by_place, *(["*"] if by_name else []), *by_name]
 
 
 @dataclass(frozen=True)
@@ -335,11 +334,19 @@ def parse_solution(text: str, path: Path) -> Solution:
             margin = lines[body[0].lineno - 1][: body[0].col_offset]
             lines.insert(node.end_lineno or 0, f"{margin}{END}")
             lines.insert(body[0].lineno - 1, f"{margin}{BEGIN}")
+    constants = {
+        target.id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
     functions = []
     for node in nodes:
         docstring = ast.get_docstring(node) or ""
         placed = [*node.args.posonlyargs, *node.args.args]
         defaults = [*[None] * (len(placed) - len(node.args.defaults)), *node.args.defaults, *node.args.kw_defaults]
+        defaults = [constants.get(one.id, one) if isinstance(one, ast.Name) else one for one in defaults]
         arguments = tuple(
             replace(_argument(arg, default, docstring), by_name=arg in node.args.kwonlyargs)
             for arg, default in zip([*placed, *node.args.kwonlyargs], defaults, strict=True)

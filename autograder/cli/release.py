@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.authoring.exam.selfcheck import contract_slips
-from autograder.authoring.fixtures.diff import difference_text, item_json, item_text
+from autograder.authoring.fixtures.diff import difference_text, item_text
 from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
 from autograder.authoring.fixtures.terms import Term, read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.verify import regenerate_into
@@ -31,11 +31,10 @@ from autograder.cli.options import (
     AssignmentOption,
     FixturesOption,
     FreshOption,
-    JsonOption,
     ReplaceFileOption,
     course,
 )
-from autograder.cli.terminal import print_json, status
+from autograder.cli.terminal import status
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -198,18 +197,13 @@ def fixtures_regenerate(
 
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, cache: Path | None) -> None:
     with writing(target), status("oracle, solution and every mistake are run on every case"):
-        made = regenerate_into(assignment.folder, target, term, look_for_fixed=True, cache=cache)
+        made = regenerate_into(assignment.folder, target, term, cache=cache)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if names := not_independent(assignment):
         print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
     if term is None:
         for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
             print(f"selfcheck would refuse: {visible(slip)}")
-    if made.fixed:
-        advice = (
-            "A draw that uses `rng`, or generator_for(secret, case), changes it; example=True says that a case stays"
-        )
-        print(f"A new term would be refused: no secret changes {', '.join(made.fixed)}. {advice}.")
     if term is not None:
         print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
         if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
@@ -265,13 +259,8 @@ def fixtures_diff(
 def fixtures_show(
     item: Annotated[str, typer.Argument(help="The item whose cases to print.")],
     fixtures: FixturesOption = None,
-    as_json: JsonOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
     chosen = assignment_of_item(course(), item, assignment)
-    stored = chosen_fixtures(chosen, fixtures)
-    if as_json:
-        print_json(item_json(chosen.item(item), stored))
-    else:
-        print(item_text(chosen.item(item), stored, width()), end="")
+    print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures), width()), end="")

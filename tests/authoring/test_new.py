@@ -232,6 +232,7 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
     ("a: Callable[[float], float]", ""): ("function", ""),
     ("a", "a   function of t and y"): ("function", ""),
     ("a: int = DEFAULT", ""): ("int", "its default DEFAULT is no literal"),
+    ("a=ONE", "a   int"): ("int", ""),
     ("a", ""): ("other", "nothing says what it is"),
     ("a: np.ndarray", ""): ("other", "nothing says its axes"),
     ("a", "a   float[n + 1]"): ("other", "its axes [n + 1] are no plain names"),
@@ -243,7 +244,8 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
 
 
 def source_of(signature: str, docstring: str, body: str = "return a") -> str:
-    return f'import numpy as np\n\n\ndef f({signature}):\n    """Return it.\n\n    {docstring}\n    """\n    {body}\n'
+    head = "import numpy as np\n\nONE = 1\n\n\n"
+    return f'{head}def f({signature}):\n    """Return it.\n\n    {docstring}\n    """\n    {body}\n'
 
 
 @pytest.mark.parametrize(("source", "shape", "unsaid"), [(key, *known) for key, known in ARGUMENTS.items()])
@@ -347,6 +349,11 @@ def test_trial_shows_what_comes_back(source: tuple[str, str, str], fields: dict[
         name: value for name, value in fields.items() if name != "problem"
     }
     compile(functions_text([function]), "functions.py", "exec")
+
+
+def test_default_that_a_constant_names_is_declared() -> None:
+    (function,) = parse_solution(source_of("a: float, by=ONE", ""), Path("s.py")).functions
+    assert function.declared["defaults"] == {"by": 1}
 
 
 def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:

@@ -75,39 +75,28 @@ def without_ids(notebook: Notebook) -> None:
         one.pop("id")
 
 
-def test_an_answer_in_its_cell_is_that_questions_and_nothing_is_out_of_the_ordinary(words: Read) -> None:
-    found = words(answer)
-    assert found.written[QUESTION] == ANSWER
-    assert found.unnamed == ()
+def below(*texts: str) -> Callable[[Notebook], object]:
+    return lambda notebook: put_below(notebook, QUESTION, *map(own, texts))
 
 
-def test_an_untouched_notebook_answers_nothing(words: Read) -> None:
-    assert set(words().written.values()) == {"*Your answer.*"}
-
-
-def test_a_cell_that_lost_its_metadata_is_known_by_its_id_and_named(words: Read) -> None:
-    found = words(answer, without_metadata)
-    assert found.written[QUESTION] == ANSWER
-    assert found.unnamed == (QUESTION,)
-
-
-def test_a_cell_that_lost_its_id_too_is_known_by_the_question_above_it(words: Read) -> None:
-    found = words(answer, without_metadata, without_ids)
-    assert found.written[QUESTION] == f"{BELOW}\n\n{ANSWER}"
-    assert found.unnamed == (QUESTION,)
-    assert OTHER not in found.written
-
-
-def test_an_answer_in_a_cell_of_its_own_below_the_question_is_found(words: Read) -> None:
-    found = words(lambda notebook: put_below(notebook, QUESTION, own(ANSWER)))
-    assert found.written[QUESTION] == f"{BELOW}\n\n{ANSWER}"
-    assert found.written[OTHER] == "*Your answer.*"
-    assert found.unnamed == (QUESTION,)
-
-
-def test_what_goes_on_in_a_second_cell_is_shown_behind_the_first(words: Read) -> None:
-    found = words(answer, lambda notebook: put_below(notebook, QUESTION, own("And 0 too.")))
-    assert found.written[QUESTION] == f"{ANSWER}\n\n{BELOW}\n\nAnd 0 too."
+@pytest.mark.parametrize(
+    ("changes", "written", "is_unnamed"),
+    [
+        ((), "*Your answer.*", False),
+        ((answer,), ANSWER, False),
+        ((answer, without_metadata), ANSWER, True),  # known by its id
+        ((answer, without_metadata, without_ids), f"{BELOW}\n\n{ANSWER}", True),  # by the question above it
+        ((below(ANSWER),), f"{BELOW}\n\n{ANSWER}", True),
+        ((answer, below("And 0 too.")), f"{ANSWER}\n\n{BELOW}\n\nAnd 0 too.", True),
+    ],
+)
+def test_answer_is_known_by_name_or_id_or_place(
+    words: Read, changes: tuple[Callable[[Notebook], object], ...], written: str, is_unnamed: bool
+) -> None:
+    found = words(*changes)
+    assert found.written[QUESTION] == written
+    assert found.unnamed == ((QUESTION,) if is_unnamed else ())
+    assert found.written.get(OTHER, "*Your answer.*") == "*Your answer.*"
 
 
 def test_where_question_and_cell_are_gone_all_text_without_a_name_is_shown(words: Read) -> None:
