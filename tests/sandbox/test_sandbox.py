@@ -21,7 +21,7 @@ from places import KIT
 from processes import PATIENCE, is_running
 
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request, without_places
-from autograder.sandbox.interpreter import KIT_ROOT, packages
+from autograder.sandbox.interpreter import KIT_ROOT, SAME_KERNELS, packages
 from autograder.sandbox.sandbox import KEPT, Sandbox, probe
 from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
@@ -290,7 +290,7 @@ def test_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sa
     environment, arguments, stdin, folder, paths = fact_of(run(sandbox, source, fact("surroundings"))[0])
     assert "PYTEST_CURRENT_TEST" in os.environ
     assert "PYTEST_CURRENT_TEST" not in environment
-    chosen = ("PATH", "HOME", "LC_", "OMP_", "PYTHONHASHSEED", "TORCH", "MPL", "GLIBC_")
+    chosen = ("PATH", "HOME", "LC_", "OMP_", "PYTHONHASHSEED", "TORCH", "MPL", "GLIBC_", *SAME_KERNELS)
     assert not [name for name in environment if not name.startswith(chosen)]
     assert (arguments, stdin, folder) == ([""], "", "/")
     kit = KIT
