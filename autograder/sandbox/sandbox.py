@@ -11,13 +11,14 @@ import contextlib
 import functools
 import itertools
 import json
+import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
 
@@ -245,45 +246,31 @@ def in_sandboxes(
     progress: Callable[[Task, Result], None] = lambda task, result: None,
     isolation: Isolation = "best",
 ) -> list[Result]:
-    """Return what `work` makes of each task, in order; `jobs` at a time, each in a thread with a sandbox of its own.
+    """Return what `work` makes of each task, in order; `jobs` at a time, each in a sandbox of its own.
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
     """
-    waiting, lock, stop = iter(enumerate(tasks)), threading.Lock(), threading.Event()
-    done: dict[int, Result] = {}
-    faults: list[BaseException] = []
+    at_once = max(1, min(jobs, len(tasks)))
+    free, lock = queue.SimpleQueue[Sandbox](), threading.Lock()
 
-    def serve(over: threading.Event) -> None:
+    def run(task: Task) -> Result:
+        sandbox = free.get()
         try:
-            with Sandbox(isolation=isolation) as sandbox:
-                while not stop.is_set():
-                    with lock:
-                        entry = next(waiting, None)
-                    if entry is None:
-                        return
-                    index, task = entry
-                    result = work(task, sandbox)
-                    with lock:
-                        done[index] = result
-                        progress(task, result)
-        except BaseException as fault:
-            faults.append(fault)
-            stop.set()
+            result = work(task, sandbox)
+            with lock:
+                progress(task, result)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # before this thread takes the next one
+            raise
         finally:
-            over.set()
+            free.put(sandbox)
+        return result
 
-    ends = [threading.Event() for _ in range(max(1, min(jobs, len(tasks))))]
-    for over in ends:
-        threading.Thread(target=serve, args=(over,), daemon=True).start()
-    try:
-        for over in ends:  # not `join`, which takes a thread for ended when Ctrl-C interrupts it
-            while not over.wait(timeout=0.2):
-                pass
-    except KeyboardInterrupt:
-        stop.set()
-        for over in ends:
-            over.wait(timeout=30.0)
-        raise
-    if faults:
-        raise faults[0]
-    return [done[index] for index in range(len(tasks))]
+    with contextlib.ExitStack() as opened:
+        for _ in range(at_once):
+            free.put(opened.enter_context(Sandbox(isolation=isolation)))
+        pool = ThreadPoolExecutor(at_once)  # whose threads last: a server ends with the thread that started it
+        opened.callback(pool.shutdown, cancel_futures=True)
+        results = [pool.submit(run, task) for task in tasks]
+        wait(results, return_when=FIRST_EXCEPTION)
+        return [result.result() for result in results if not result.cancelled()]

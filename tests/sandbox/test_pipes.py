@@ -86,13 +86,3 @@ def test_output_without_end_keeps_nobody_waiting_longer_than_asked(both: tuple[P
         while worker.output.write(b"x" * 65_536):
             pass
         assert pipes.receive(0.01) is None
-
-
-def test_who_stops_reading_is_no_reason_to_wait(both: tuple[Pipes, Other]) -> None:
-    pipes, worker = both
-    worker.requests.close()
-    for _ in range(3):
-        pipes.send(frames.encode(ENCODED, b"x" * 200_000))
-    assert pipes.receive(0.2) is None
-    frames.write(worker.answers, HEADER)
-    assert isinstance(pipes.receive(20.0), Answer)

@@ -102,12 +102,6 @@ def test_file_nearest_to_the_top_counts(
         assert outcome in result.problem
 
 
-def test_folder_named_for_the_assignment_comes_first(tmp_path: Path) -> None:
-    put(tmp_path / "ada" / MODULE / PY)
-    put(tmp_path / "ada" / "old" / PY, OTHER)
-    assert read_one(tmp_path).path == f"ada/{MODULE}/{PY}"
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
     ("module", "cells", "chosen", "reason"),
