@@ -128,14 +128,14 @@ def test_reason_of_a_failed_import_stands_out() -> None:
 # Which items are worth another look
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_unsound_items_are_flagged_and_no_others(seed: int) -> None:
     found = flags(made_class(500, seed))
     assert found.pop(CHANCE) in (["unrelated"], ["reversed"])  # chance may lean to one side
     assert found == {BACKWARDS: ["reversed"], IMPOSSIBLE: ["nobody"]}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_submissions_that_did_not_run_hide_no_unsound_item(seed: int) -> None:
     """Thirty files that fail everything alike would lift every correlation: they stand apart, and change no figure."""
     ran_alone = made_class(170, seed)
@@ -160,7 +160,7 @@ def test_small_class_is_told_no_number() -> None:
     assert [(one.discrimination, one.flags) for one in figures.items] == [(None, ())] * 12
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_dozen_students_flag_no_sound_item_by_chance(seed: int) -> None:
     assert not {*SOUND, EASY} & flags(made_class(12, seed)).keys()
 

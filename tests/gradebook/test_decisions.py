@@ -150,6 +150,6 @@ def test_writers_in_several_processes_lose_no_row(grades: Path, tmp_path: Path) 
         " [file(Path(folder), name + '.csv', f'{name}{n},a,1,why')]).keep()\n"
     )
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    running = [subprocess.Popen([sys.executable, "-c", program, grades, tmp_path, name], env=paths) for name in "wxyz"]
-    assert [one.wait() for one in running] == [0] * 4
-    assert sorted(row[1] for row in journal(grades)) == sorted(f"{name}{n}" for name in "wxyz" for n in range(20))
+    running = [subprocess.Popen([sys.executable, "-c", program, grades, tmp_path, name], env=paths) for name in "wx"]
+    assert [one.wait() for one in running] == [0] * 2
+    assert sorted(row[1] for row in journal(grades)) == sorted(f"{name}{n}" for name in "wx" for n in range(20))

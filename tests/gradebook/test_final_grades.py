@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process as autograder
 from sample_reports import THREE, of_three, write_report
-from toy_kit import autograder
 
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.decisions import JOURNAL, Override
@@ -149,7 +149,6 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.long
 def test_overrides_survive_grading_again_and_wrong_files_stop_it(kit: Path) -> None:
     write(kit / "o.csv", f"{OVERRIDES}ada,ramp-values,5,by hand\n")
     done = autograder(kit, "grade", "class", "--out", "g", "--overrides", "o.csv")
@@ -184,7 +183,6 @@ def test_overrides_survive_grading_again_and_wrong_files_stop_it(kit: Path) -> N
     assert "by hand" not in "".join(data.decode() for data in contents(kit / "g").values())
 
 
-@pytest.mark.long
 def test_student_without_a_final_grade_is_named_loudly(kit: Path) -> None:
     autograder(kit, "grade", "class", "--out", "g")
     policy = '[late]\ndeadline = 2027-01-01T00:00:00Z\n[excused]\nstudents = ["zoe", "adaa"]\n'
@@ -199,7 +197,6 @@ def test_student_without_a_final_grade_is_named_loudly(kit: Path) -> None:
     ]
 
 
-@pytest.mark.long
 def test_late_rules_find_the_times_of_a_download(kit: Path) -> None:
     (kit / "blackboard").mkdir()
     for name, day in (("ada", 12), ("bela", 13)):

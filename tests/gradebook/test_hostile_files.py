@@ -145,7 +145,7 @@ def test_changed_report_is_read_whole_or_refused(tmp_path: Path) -> None:
     }
     (tmp_path / "reports").mkdir()
     read = 0
-    for _ in range(1500):
+    for _ in range(400):
         text = json.dumps(mutated(whole, generator))
         (tmp_path / "reports" / "ada.json").write_text(text, encoding="utf-8")
         found, refused = told(partial(read_grades, tmp_path))
@@ -154,7 +154,7 @@ def test_changed_report_is_read_whole_or_refused(tmp_path: Path) -> None:
             continue
         read += 1
         assert plain_csv(found)
-    assert 0 < read < 1000
+    assert 0 < read < 270
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, DIGITS, '{"schema": ' + DIGITS + "}", "null", "[1]", "{}"])

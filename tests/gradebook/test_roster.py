@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.gradebook.roster import Roster, alternatives, key, read_roster
@@ -81,6 +81,7 @@ def test_unreadable_table_is_refused(tmp_path: Path) -> None:
         read_table(path)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.text(), min_size=2, max_size=2), min_size=1, max_size=5), st.sampled_from(",;\t"))
 def test_table_reads_again_what_it_writes(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], mark: str
