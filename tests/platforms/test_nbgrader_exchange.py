@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forked import run_module
 from nbgrader_course import NAME, autograder, cell, course, environment, nbgrader, solved, wrong
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
@@ -40,17 +40,14 @@ def place() -> Iterator[Path]:
 
 def as_student(folder: Path, student: str, *arguments: str) -> str:
     other = others_may_run(Path(sys.executable).resolve())
-    command = [sys.executable, "-m", "nbgrader", *arguments]
     if other:
         os.chown(folder, NOBODY, NOBODY)
     if arguments[0] in ("submit", "fetch_feedback"):  # the one user there is hands in for two students
-        command += ["--student", student]
+        arguments += ("--student", student)
     environ = environment(folder) | {"HOME": str(folder)}
-    done = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, user=NOBODY if other else None
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    returned, printed = run_module(folder, "nbgrader", *arguments, environ=environ, user=NOBODY if other else None)
+    assert returned == 0, printed
+    return printed
 
 
 def test_exchange_brings_feedback_back_to_the_student(place: Path) -> None:

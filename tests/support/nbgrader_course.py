@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from forked import run_module
 from places import KIT
 
 from autograder.authoring.handout.notebook import EXTRAS
@@ -59,10 +60,9 @@ def autograder(root: Path, *arguments: str | Path, code: int = 0) -> str:
 
 def run(folder: Path, module: str, *arguments: str, code: int = 0, kit: bool = True) -> str:
     """What a command says on both streams; `kit` puts this kit's engine on the path."""
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment(folder, kit=kit), capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    returned, printed = run_module(folder, module, *arguments, environ=environment(folder, kit=kit))
+    assert returned == code, printed
+    return printed
 
 
 def environment(folder: Path, *, kit: bool = True) -> dict[str, str]:
