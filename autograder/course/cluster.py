@@ -115,15 +115,11 @@ class Cluster:
             future, number, submission = self._under_way.pop(self._next_done().key)
             if future.status == "cancelled":
                 raise self._lost()
-            error = future.exception() if future.status == "error" else None
-            if error is None:
-                try:
-                    worker, result = self._result(future)
-                except GraderFault:
-                    raise
-                except Exception as lost:  # it was done, was lost with its worker, and could not be done again
-                    error = lost
-            if error is not None:
+            try:
+                worker, result = self._result(future)
+            except GraderFault:
+                raise
+            except Exception as error:  # it failed, or was lost with its worker and could not be done again
                 reason = f"A Dask worker failed while grading ({type(error).__name__}: {visible(str(error), 200)})"
                 if (died := getattr(error, "last_worker", None)) is not None:
                     reason = f"Each Dask worker that graded this came to an end, the last at {died.address}"
@@ -188,11 +184,9 @@ class Cluster:
 
     def _prepare(self, workers: Sequence[str]) -> None:
         """Check what these workers run on, and give them what they grade with; raises GraderFault where one differs."""
-        ours = kit()
-        alike = []
+        ours, alike = kit(), []
         for address, theirs in self._run_on(workers, kit).items():
-            others = [name for name in ours if theirs.get(name) != ours[name]]
-            if others:
+            if others := [name for name in ours if theirs.get(name) != ours[name]]:
                 facts = ", ".join(f"{name} {theirs.get(name)} (here {ours[name]})" for name in others)
                 fact = f"The Dask worker at {address} would grade with {facts}"
                 raise GraderFault(f"{fact}. Install there what is installed here. {GO_ON}")
@@ -260,8 +254,8 @@ class Bench:
         self.layers = Sandbox(isolation=isolation).layers
         self._free: list[Sandbox] = []
         self._lock = threading.Lock()
-        self._closed = False
-        self._idle = threading.Timer(IDLE_SECONDS, self._stop_free)
+        self._idle = threading.Timer(0, self.stop_free)
+        self._patience = IDLE_SECONDS
 
     @contextlib.contextmanager
     def sandbox(self) -> Iterator[Sandbox]:
@@ -275,20 +269,15 @@ class Bench:
             with self._lock:
                 self._free.append(sandbox)
                 self._idle.cancel()
-                self._idle = threading.Timer(0 if self._closed else IDLE_SECONDS, self._stop_free)
+                self._idle = threading.Timer(self._patience, self.stop_free)  # the grader may be killed
                 self._idle.daemon = True
                 self._idle.start()
 
-    def close(self) -> None:
-        """Stop every server that is not at work, and each of the others once it has nothing to do."""
-        self._closed = True
-        self._stop_free()
-
-    def _stop_free(self) -> None:
-        """Stop the servers that have nothing to do: the run has ended, or its grader was killed."""
+    def stop_free(self, patience: float = IDLE_SECONDS) -> None:
+        """Stop every server that is not at work; each of the others is stopped so long after its work."""
         with self._lock:
             self._idle.cancel()
-            free, self._free = self._free, []
+            free, self._free, self._patience = self._free, [], patience
         for sandbox in free:
             sandbox.close()
 
@@ -298,11 +287,10 @@ _benches: dict[str, Bench] = {}
 
 def prepare(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...] | str:
     """Make ready for the submissions of a run: the layers that they get here, or one sentence why they cannot."""
-    if not _benches:
-        atexit.register(_dismiss_all)
     try:
         if run not in _benches:
             _benches[run] = Bench(grader, isolation)
+            atexit.register(dismiss, run)
         return _benches[run].layers
     except KitError as fault:
         return str(fault)
@@ -320,13 +308,7 @@ def grade_in_worker(run: str, submission: Submission) -> tuple[str, tuple[bytes,
     return get_worker().address, (to_bytes(report), details)
 
 
-def _dismiss_all() -> None:
-    for run in list(_benches):
-        dismiss(run)
-
-
 def dismiss(run: str) -> None:
     """Forget a run and stop its servers."""
-    bench = _benches.pop(run, None)
-    if bench is not None:
-        bench.close()
+    if (bench := _benches.pop(run, None)) is not None:
+        bench.stop_free(patience=0)

@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from autograder.gradebook.class_statistics import SMALLEST_CLASS, Summary, summary
 from autograder.gradebook.grades_folder import FinalReport, name_cell, points_cell, read_grades
@@ -38,7 +37,9 @@ BY_STUDENT = "by-student"
 class Graded:
     """One assignment's grades: where they lie below the course's folder, and what they are.
 
-    made   known mistake → who made it
+    made      known mistake → who made it
+    excused   how many are excused from it, so that they count nowhere
+    changed   how many grades a course's rules have changed
     """
 
     folder: str
@@ -47,6 +48,8 @@ class Graded:
     reports: Mapping[str, Report]
     figures: Summary
     made: Mapping[str, frozenset[str]]
+    excused: int
+    changed: int
 
     @property
     def page(self) -> str:
@@ -54,29 +57,24 @@ class Graded:
         return f"{urllib.parse.quote(self.folder, safe='')}/index.html"
 
     @property
-    def excused(self) -> int:
-        """How many handed in and are excused from the assignment, so that they count nowhere."""
-        return len(self.reports) - self.figures.students
-
-    @property
     def not_graded(self) -> int:
         """How many the grader failed on, of those who handed in and are not excused."""
         return self.figures.students - self.figures.graded
 
-    @property
-    def changed(self) -> int:
-        """How many grades a course's rules have changed."""
-        return sum(_earned(report) != report.points for report in self.reports.values())
+    def per_cent(self, points: float | None) -> float | None:
+        """Return points in per cent of what the assignment is worth; None where there are none."""
+        most = self.figures.max_points
+        return None if points is None or not most else round(100 * points / most, 2)
 
     @property
     def mean(self) -> float | None:
-        """The mean, in per cent of what the assignment is worth."""
-        return _per_cent(self.figures.mean, self.figures.max_points)
+        """The mean in per cent."""
+        return self.per_cent(self.figures.mean)
 
     @property
     def median(self) -> float | None:
         """The median in per cent."""
-        return _per_cent(self.figures.median, self.figures.max_points)
+        return self.per_cent(self.figures.median)
 
     @property
     def told_median(self) -> float | None:
@@ -86,7 +84,7 @@ class Graded:
     def share(self, student: str) -> float | None:
         """Return what a student earned in per cent; None where there is no grade."""
         report = self.reports.get(student)
-        return _per_cent(report.points, self.figures.max_points) if report else None
+        return self.per_cent(report.points) if report else None
 
 
 @dataclass(frozen=True)
@@ -154,6 +152,7 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
             where = f"{course[name].folder} and {path.name}"
             raise UsageError(f"{folder} holds grades of {name!r} twice, in {where}: move one of them away.")
         counted = [report for report in reports if not _is_excused(report)]
+        changed = sum(_earned(report) != report.points for report in reports)
         made = [(mistake, report.student) for report in counted for item in report.items for mistake in item.mistakes]
         course[name] = Graded(
             folder=path.name,
@@ -162,6 +161,8 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
             reports={report.student: report for report in reports},
             figures=summary(counted),
             made={mistake: frozenset(who for other, who in made if other == mistake) for mistake, _ in made},
+            excused=len(reports) - len(counted),
+            changed=changed,
         )
 
     def natural(graded: Graded) -> list[tuple[int, str]]:
@@ -184,7 +185,14 @@ def maximum_of(course: Sequence[Graded]) -> float:
 def write_course(folder: Path, course: Sequence[Graded]) -> None:
     """Write the pages and the gradebook; raises UsageError where the folder cannot be written."""
     rows = [_row(course, student) for student in students_of(course)]
-    ordered, again = is_ordered(course), mistakes_again(course)
+    again = mistakes_again(course)
+    ordered = all(graded.folder[0].isdecimal() for graded in course)  # the folders say in which order they come
+    steps = []  # from each assignment to the next: the mean share of those who have a grade in both
+    for place, (before, after) in enumerate(itertools.pairwise(course)):
+        shares = [(before.share(student), after.share(student)) for student in before.reports]
+        if both := [(was, now) for was, now in shares if was is not None and now is not None]:
+            was, now = (statistics.fmean(values) for values in zip(*both, strict=True))
+            steps.append({"place": place, "count": len(both), "was": was, "now": now})
     scripts, policy = scripts_and_policy("index.js", "course.js")
     page = render_page(
         "course.html",
@@ -194,7 +202,7 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
         rows=rows,
         most=maximum_of(course),
         ordered=ordered,
-        steps=_steps(course) if ordered else [],
+        steps=steps if ordered else [],
         again=again,
     )
     stream = io.StringIO()
@@ -214,11 +222,6 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
             write_atomically(folder / row.page, one, lasting=False, mode=mode)
         write_atomically(folder / "index.html", page, mode=mode)
         write_atomically(folder / "grades.csv", stream.getvalue(), mode=mode)
-
-
-def is_ordered(course: Sequence[Graded]) -> bool:
-    """Tell whether the folders say in which order the assignments come."""
-    return all(graded.folder[0].isdecimal() for graded in course)
 
 
 def mistakes_again(course: Sequence[Graded]) -> list[tuple[str, list[Graded], list[int], frozenset[str]]]:
@@ -249,10 +252,6 @@ def course_lines(course: Sequence[Graded]) -> list[str]:
     return lines
 
 
-def _per_cent(points: float | None, most: float) -> float | None:
-    return None if points is None or not most else round(100 * points / most, 2)
-
-
 def _is_excused(report: Report) -> bool:
     return isinstance(report, FinalReport) and report.final.is_excused
 
@@ -265,33 +264,20 @@ def _earned(report: Report) -> float | None:
 
 def _row(course: Sequence[Graded], student: str) -> Row:
     """Make a student's row over the course."""
-    stem = urllib.parse.quote(file_stem(student), safe="")
     cells: list[Cell | None] = []
-    counted: list[float | None] = []
     for graded in course:
         report = graded.reports.get(student)
         if report is None:
             cells.append(None)
             continue
-        earned, excused = _earned(report), _is_excused(report)
+        stem = urllib.parse.quote(file_stem(student), safe="")
         page = f"{urllib.parse.quote(graded.folder, safe='')}/feedback/{stem}.html"
+        earned = _earned(report)
         changed = None if earned == report.points else earned
         extra = (report.points or 0.0) > report.max_points
-        cells.append(Cell(page, report.points, changed, extra, excused))
-        counted += [] if excused else [report.points]
-    known = [points for points in counted if points is not None]
-    total = round(sum(known), 2) if len(known) == len(counted) else None
+        cells.append(Cell(page, report.points, changed, extra, _is_excused(report)))
+    points = [cell.points for cell in cells if cell and not cell.excused]
+    known = [value for value in points if value is not None]
+    total = round(sum(known), 2) if len(known) == len(points) else None
     shares = tuple(graded.share(student) for graded in course)
     return Row(student, f"{BY_STUDENT}/{file_stem(student)}.html", tuple(cells), shares, total)
-
-
-def _steps(course: Sequence[Graded]) -> list[dict[str, Any]]:
-    """Compare each assignment with the next: the mean share of those who have a grade in both."""
-    steps = []
-    for place, (before, after) in enumerate(itertools.pairwise(course)):
-        shares = [(before.share(student), after.share(student)) for student in before.reports]
-        both = [(was, now) for was, now in shares if was is not None and now is not None]
-        if both:
-            was, now = (statistics.fmean(values) for values in zip(*both, strict=True))
-            steps.append({"place": place, "count": len(both), "was": was, "now": now})
-    return steps

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.checking.fault_lines import known_places
+from autograder.checking.fault_lines import Known, known_places
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
@@ -60,7 +60,6 @@ from autograder.vocabulary.text import visible
 FOLDERS = {"details": "json", "feedback": "html", "reports": "json"}  # a report is there last: then all is
 STAGED = ".staged"
 DECIDING = ("grading", "sandbox", "submissions", "vocabulary")  # the packages that a grade comes from
-HEADING = re.compile(r"^#{2,4} +(.+?)\s*$", re.MULTILINE)
 UNLISTED = "the text that was graded cannot be shown here"
 Agree = Callable[[Iterable[Report]], Mapping[str, Final]]
 
@@ -173,7 +172,7 @@ class Results:
     def __init__(self, out: Path, grader: Grader) -> None:
         """Make the folders that are lacking, and take away what a killed run was writing."""
         self._out, self._grader = out, grader
-        self._pages = StudentPages(grader.assignment)
+        self._known = known_places(grader.assignment.folder, staff=True)
         self._engine = grading_key(grader.assignment.given_sources())
         self._began = run_in(out).get("started")
         self._new = out / STAGED if is_graded(out) else out
@@ -219,7 +218,7 @@ class Results:
             details_before = read_details(_file(self._out, "details", student))
             details = replace(details, engine=self._engine)
             details = with_history(details, report, report_before, details_before, self._began)
-        page = self._pages.html(submission, report, details).encode()
+        page = page_of(submission, report, details, self._grader.assignment, self._known).encode()
         with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
@@ -309,22 +308,14 @@ class Results:
         return staged if staged.is_file() else _file(self._out, folder, student)
 
 
-class StudentPages:
-    """Makes the pages of one class."""
-
-    def __init__(self, assignment: Assignment) -> None:
-        """Read where known mistakes are seen."""
-        self._assignment = assignment
-        self._known = known_places(assignment.folder, staff=True)
-
-    def html(self, submission: Submission, report: Report, details: Details) -> str:
-        """Render the page of one student."""
-        notes = submission.notes
-        try:
-            listing = listing_of(submission, report, self._assignment.functions, self._known)
-        except Exception:  # whatever a student wrote, it ends no run: the page is then without it
-            listing, notes = NOTHING, (*notes, UNLISTED)
-        return feedback_page(report, notes, details, listing, self._assignment.title)
+def page_of(submission: Submission, report: Report, details: Details, assignment: Assignment, known: Known) -> str:
+    """Render the page of one student; `known` says where known mistakes are seen."""
+    notes = submission.notes
+    try:
+        listing = listing_of(submission, report, assignment.functions, known)
+    except Exception:  # whatever a student wrote, it ends no run: the page is then without it
+        listing, notes = NOTHING, (*notes, UNLISTED)
+    return feedback_page(report, notes, details, listing, assignment.title)
 
 
 def with_history(details: Details, report: Report, before: Report | None, kept: Details | None, began: Any) -> Details:
@@ -408,7 +399,7 @@ def answers_of(out: Path, student: str) -> Mapping[str, str]:
 
 
 def background(assignment: Assignment, out: Path) -> Background:
-    """Gather what the page says besides figures: of the contract, of the handout's text, of the code in `out`."""
+    """Gather what the page says besides figures: of the contract, and of the code in `out`."""
 
     def code_of(student: str, function: str) -> str:
         details = read_details(_file(out, "details", student))
@@ -421,12 +412,4 @@ def background(assignment: Assignment, out: Path) -> Background:
             columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", clause.sentence.replace("`", ""))
             for mistake in clause.mistakes:
                 clauses.setdefault(mistake, " ".join(columns.split()).rstrip(":; "))
-    sections: dict[str, str] = {}  # function → the heading in the assignment's text that names it
-    for folder in (assignment.solution, assignment.handout):
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            headings = HEADING.findall((folder / "README.md").read_text(encoding="utf-8"))
-            for name in assignment.functions:
-                heading = next((heading for heading in headings if name in heading), "").replace("`", "")
-                sections |= {name: heading} if heading else {}
-            break
-    return Background(clauses, sections, code_of, assignment.title)
+    return Background(clauses, code_of, assignment.title)

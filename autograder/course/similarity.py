@@ -24,9 +24,9 @@ import math
 import re
 import resource
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from autograder.grading.assignment import Assignment
 from autograder.pages.html import render_page
@@ -47,13 +47,12 @@ MEMORY = 4 * 2**30  # bytes of the process that does
 MAX_SHOWN = 100  # pairs on the page
 SHOWN_OPEN = 3  # pairs whose lines are unfolded
 SHOWN_AROUND = 2  # lines
+MAX_WORDS = 200  # of a line, in which marks are looked for
 MAX_LINES = 400  # of one submission that are laid beside another's
 WORD = re.compile(r"\w+")
 COMMENT = re.compile(r"#.*")
 
 Slices = tuple[tuple[int, int], ...]
-Mark = Literal["", "usual", "few"]  # what nobody, many or few others share
-MARKS: tuple[Mark, ...] = ("", "usual", "few")
 
 
 @dataclass(frozen=True)
@@ -131,54 +130,38 @@ def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> 
         except (OutOfTimeError, MemoryError, RecursionError):
             slow.append(student)
     counts = Counter(gram for fingerprint in prints.values() for gram in fingerprint.hashes)
-    weights = _weights(len(prints))
+    others = len(prints) - 2
+    most = math.log(others + 1) if others > 0 else 0.0
+    # What a run weighs that k others have, for every k.
+    weights = [max(0.0, 1 - math.log(k + 1) / most) ** 2 if most else 1.0 for k in range(max(others, 0) + 2)]
     pairs = []
     for students in itertools.combinations(prints, 2):
         one, other = (prints[student] for student in students)
-        shares, common = weighed(one, other, counts, len(prints))
-        if common >= LEAST_COMMON and max(shares) >= least:
-            both = one.hashes & other.hashes
-            rare = {gram for gram in both if weights[counts[gram] - 2] >= RARE}
+        both = one.hashes & other.hashes
+        shared = {gram: weights[counts[gram] - 2] for gram in both}
+        alone = {gram: weights[counts[gram] - 1] for gram in (one.hashes | other.hashes) - both}
+        common = [_weight(each, shared) for each in (one, other)] if both else [0.0, 0.0]
+        wholes = [_weight(each, shared | alone) for each in (one, other)] if both else [0.0, 0.0]
+        shares = [part / whole if whole else 0.0 for part, whole in zip(common, wholes, strict=True)]
+        if min(common) >= LEAST_COMMON and max(shares) >= least:
+            rare = {gram for gram, weight in shared.items() if weight >= RARE}
             slices, usual = ((_places(one, grams), _places(other, grams)) for grams in (rare, both - rare))
-            pairs.append(Pair(students, shares, round(common, 1), slices, usual))
+            pairs.append(Pair(students, (shares[0], shares[1]), round(min(common), 1), slices, usual))
     return sorted(pairs, key=lambda pair: (-max(pair.shares), -pair.common, pair.students)), slow
 
 
-def weighed(one: Any, other: Any, counts: Mapping[int, int], students: int) -> tuple[tuple[float, float], float]:
-    """Weigh what two fingerprints share of each, and how much that is; `counts` says how many have a run."""
-    if not (both := one.hashes & other.hashes):
-        return (0.0, 0.0), 0.0
-    weights = _weights(students)
-    shares, common = [], []
-    for each in (one, other):
-        shared = _weight(each, {gram: weights[counts[gram] - 2] for gram in both})
-        whole = _weight(each, {gram: weights[counts[gram] - (2 if gram in both else 1)] for gram in each.hashes})
-        shares.append(shared / whole if whole else 0.0)
-        common.append(shared)
-    return (shares[0], shares[1]), min(common)
-
-
 def _weight(fingerprint: Any, weights: Mapping[int, float]) -> float:
-    """Weigh the characters under these runs, each as much as the rarest run over it."""
+    """Weigh the characters under its runs, each as much as the rarest run over it."""
     import numpy as np
 
-    places = [(place, weight) for gram, weight in weights.items() for place in fingerprint.hash_idx[gram]]
-    at, much = np.array([place for place, _ in places]), np.array([weight for _, weight in places])
-    over = np.zeros(max(at, default=0) + fingerprint.k)
-    np.maximum.at(over, at, much)
+    places = {gram: fingerprint.hash_idx[gram] for gram in fingerprint.hashes & weights.keys()}
+    over = np.zeros(max(itertools.chain.from_iterable(places.values()), default=0) + fingerprint.k)
+    for gram, at in places.items():
+        np.maximum.at(over, at, weights[gram])
     starts = over.copy()
     for offset in range(1, fingerprint.k):
         np.maximum(over[offset:], starts[:-offset], out=over[offset:])
     return float(over.sum())
-
-
-def _weights(students: int) -> list[float]:
-    """Compute what a run weighs that k others have, for every k."""
-    others = students - 2
-    if others < 1:
-        return [1.0, 1.0]
-    most = math.log(others + 1)
-    return [max(0.0, (most - math.log(k + 1)) / most) ** 2 for k in range(others + 2)]
 
 
 def _fingerprint(text: str) -> Any:
@@ -211,16 +194,11 @@ def _places(fingerprint: Any, grams: Set[int]) -> Slices:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a text, in parts that nobody, many or few others share; `given` where it stands in the handout."""
+    """One line of a text, and whether `few` or `many` others share something of it, or it is `given` in the handout."""
 
     number: int
-    parts: tuple[tuple[Mark, str], ...]
-    given: bool = False
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether it holds anything that few others have."""
-        return any(mark == "few" and part.strip() for mark, part in self.parts)
+    text: str
+    mark: str
 
 
 Row = tuple[Line | None, Line | None]
@@ -242,59 +220,38 @@ def similarity_page(similarity: Similarity, title: str, module: str = "") -> str
 
 def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
     """Align the lines of both, those that are the same but for names in one row; None for what is left out."""
-
-    def shape(line: Line) -> str:
-        text = "".join(part for _, part in line.parts)
-        return WORD.sub("w", COMMENT.sub("", text)).strip()
-
     one, other = (
-        lines_of(similarity.texts[name], few, usual, similarity.given)[:MAX_LINES]
+        _lines_of(similarity.texts[name], few, usual, similarity.given)[:MAX_LINES]
         for name, few, usual in zip(pair.students, pair.slices, pair.usual, strict=True)
     )
     rows: list[Row] = []
-    matcher = difflib.SequenceMatcher(None, [*map(shape, one)], [*map(shape, other)], autojunk=False)
+    first, second = ([WORD.sub("w", COMMENT.sub("", line.text)).strip() for line in lines] for lines in (one, other))
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     for _, start, end, other_start, other_end in matcher.get_opcodes():
         rows += itertools.zip_longest(one[start:end], other[other_start:other_end])
     near: set[int] = set()
     for index, row in enumerate(rows):
-        if any(line is not None and line.is_marked for line in row):
+        if any(line is not None and line.mark == "few" for line in row):
             near |= set(range(index - SHOWN_AROUND, index + SHOWN_AROUND + 1))
-    shown: list[Row | None] = []
-    for index, row in enumerate(rows):
-        if index in near:
-            shown.append(row)
-        elif shown and shown[-1] is not None:
-            shown.append(None)
-    return shown[:-1] if shown and shown[-1] is None else shown
+    # A run of rows that are left out is one gap, and none at the ends.
+    shown = [row if index in near else None for index, row in enumerate(rows)]
+    runs = [(is_gap, list(run)) for is_gap, run in itertools.groupby(shown, key=lambda row: row is None)]
+    inner = runs[1 if runs and runs[0][0] else 0 : -1 if runs and runs[-1][0] else None]
+    return [row for is_gap, run in inner for row in (run[:1] if is_gap else run)]
 
 
-def lines_of(text: str, few: Slices, usual: Slices = (), given: frozenset[str] = frozenset()) -> list[Line]:
-    """Mark what is shared in the lines of a text; what few others have goes before what many have.
-
-    Indentation is not marked, nor is a bracket or comma that begins or ends a run: they catch the eye and say nothing.
-    """
-    marked = bytearray(len(text))
+def _lines_of(text: str, few: Slices, usual: Slices, given: frozenset[str]) -> list[Line]:
+    """Mark the lines of a text of which something is shared: a word, for brackets and spaces say nothing."""
+    marks = bytearray(len(text))
     for kind, slices in ((1, usual), (2, few)):
         for start, end in slices:
             first, last = max(0, start), min(len(text), end)
-            marked[first:last] = bytes([kind]) * max(0, last - first)
+            marks[first:last] = bytes([kind]) * max(0, last - first)
     lines, place = [], 0
     for count, line in enumerate(text.splitlines(keepends=True), start=1):
-        flags = marked[place : place + len(line)]
+        words = itertools.islice(WORD.finditer(line), MAX_WORDS)
+        kinds = (max(marks[place + word.start() : place + word.end()]) for word in words)
+        mark = "given" if line.strip() in given else ("", "usual", "few")[max(kinds, default=0)]
+        lines.append(Line(count, line.rstrip("\n"), mark))
         place += len(line)
-        joined = itertools.groupby(_marked_parts(line, bytes(flags)), key=lambda part: part[0])
-        parts = ((mark, "".join(text for _, text in run)) for mark, run in joined)
-        lines.append(Line(count, tuple(part for part in parts if part[1]), line.strip() in given))
     return lines
-
-
-def _marked_parts(line: str, flags: bytes) -> Iterator[tuple[Mark, str]]:
-    place = 0
-    for flag, run in itertools.groupby(flags):
-        end = place + sum(1 for _ in run)
-        part = line[place:end].rstrip("\n")
-        mark = MARKS[flag] if WORD.search(part) else ""
-        text = part.lstrip() if mark and not place else part
-        yield "", part[: len(part) - len(text)]
-        yield mark, text
-        place = end

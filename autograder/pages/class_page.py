@@ -47,13 +47,11 @@ class Background:
     """What is known of an assignment besides its reports; the default is nothing.
 
     clauses    mistake → the sentence of the contract that it goes against
-    sections   function → the section of the handout's text that it belongs to
     code_of    (student, function) → that function as the student wrote it; "" where that is not known
     title      what people call the assignment; "" leaves its module's name
     """
 
     clauses: Mapping[str, str] = field(default_factory=dict)
-    sections: Mapping[str, str] = field(default_factory=dict)
     code_of: Callable[[str, str], str] = lambda student, function: ""
     title: str = ""
 
@@ -159,7 +157,7 @@ class ClassPage:
             background=background,
             mistakes=mistakes,
             examples={anchor: _example(answer, background) for anchor, answer in anchored.items()},
-            teach=_lessons(anchored, background),
+            teach=_lessons(anchored),
             groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
             warnings=self._warnings(isolation),
             bins=BINS,
@@ -200,23 +198,14 @@ class ClassPage:
 # What to teach next
 
 
-def _lessons(anchored: Mapping[str, Group], background: Background) -> list[dict[str, Any]]:
-    """Choose the misunderstandings that cost most; of names that fit the same answers, the first stands for all."""
+def _lessons(anchored: Mapping[str, Group]) -> list[tuple[str, Group]]:
+    """Choose what costs most, by place on the page; of names that fit the same answers the first stands for all."""
     lessons: dict[tuple[object, ...], tuple[str, Group]] = {}
     for anchor, answer in anchored.items():
         key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
         lessons.setdefault(key, (anchor, answer))
     ordered = sorted(lessons.values(), key=lambda lesson: (-lesson[1].cost, -lesson[1].count, lesson[0]))
-    return [
-        {
-            "anchor": anchor,
-            "answer": answer,
-            "sentence": background.clauses.get(answer.name, ""),
-            "section": background.sections.get(answer.function, ""),
-        }
-        for anchor, answer in ordered[:MAX_LESSONS]
-        if answer.cost > 0
-    ]
+    return [lesson for lesson in ordered[:MAX_LESSONS] if lesson[1].cost > 0]
 
 
 def _example(answer: Group, background: Background) -> dict[str, str]:

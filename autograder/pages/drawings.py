@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from autograder.grading.details import NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Picture, Series
 from autograder.vocabulary.text import number, visible
@@ -23,8 +24,7 @@ KINDS = {RIGHT: "right", TOO_LARGE: "large", TOO_SMALL: "small", NOT_FINITE: "wi
 WORDS = {TOO_LARGE: "too large", TOO_SMALL: "too small", NOT_FINITE: "not finite"}
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """Something at a place: a tick with its `label`, or of a value the kind."""
 
     x: float
@@ -32,40 +32,14 @@ class Mark:
     label: str
 
 
-@dataclass(frozen=True)
-class Plot:
-    """One series and its reference. Lines are lists of points as SVG spells them; a gap splits a line in two.
+def plot(series: Series) -> SimpleNamespace:
+    """Draw one series beside its reference. Lines are points as SVG spells them; a gap splits a line in two.
 
     what, across_what   what the axes say, with units
+    across, upward      the ticks
     most                the greatest value that there can be; None where that is not known, or would flatten all else
     marks               where a curve cannot be followed: it goes on `above` or `below`, or is no number, `wild`
     """
-
-    what: str
-    across_what: str
-    yours: tuple[str, ...]
-    reference: str
-    across: tuple[Mark, ...]
-    upward: tuple[Mark, ...]
-    most: Mark | None
-    marks: tuple[Mark, ...]
-    words: str
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The squares of one picture, with the names of its axes."""
-
-    width: float
-    height: float
-    cells: tuple[Mark, ...]
-    axes: str
-    kinds: tuple[str, ...]
-    words: str
-
-
-def plot(series: Series) -> Plot:
-    """Draw one series beside its reference."""
     low, high = min(series.reference), max(series.reference)
     span = high - low or 1.0
     most = series.most if series.most is not None and high <= series.most <= high + 3 * span else None
@@ -96,12 +70,13 @@ def plot(series: Series) -> Plot:
         (name, next(run)) for name, run in groupby(enumerate(series.yours), lambda pair: kind(pair[1])) if name
     ]
     marks = [place(step, low if value is None else value, name) for name, (step, value) in stretches]
-    return Plot(
+    across = (step for step in _round_steps(0, steps - 1) if step == int(step))
+    return SimpleNamespace(
         what=f"{visible(series.what, 80)}{f', {visible(series.unit, 40)}' if series.unit else ''}",
         across_what=visible(series.across, 40),
         yours=tuple(map(polyline, yours)),
         reference=polyline(enumerate(series.reference)),
-        across=tuple(place(int(step), low, str(int(step))) for step in _round_steps(0, steps - 1) if step == int(step)),
+        across=tuple(place(int(step), low, str(int(step))) for step in across),
         upward=tuple(place(0, value, label(value)) for value in _round_steps(low, high)),
         most=None if most is None else place(0, most, f"at most {label(most)}"),
         marks=tuple(marks[:MOST_MARKS]),
@@ -134,7 +109,7 @@ def _in_words(series: Series) -> str:
     return f"{words}Yours goes from {first} to {last}{length}."
 
 
-def grid(picture: Picture) -> Grid:
+def grid(picture: Picture) -> SimpleNamespace:
     """Draw a picture of differences: the last two axes down and across, those before them side by side."""
     rows, columns = (1, *picture.shape)[-2:]
     panel = columns * SIDE + GAP
@@ -146,7 +121,7 @@ def grid(picture: Picture) -> Grid:
     names = [visible(name, 30) for name in picture.axes[-3:]]
     directions: Sequence[str] = ("side by side", "down", "across")[-len(names) :] if names else ()
     counts = [f"{picture.cells.count(mark)} {word}" for mark, word in WORDS.items() if mark in picture.cells]
-    return Grid(
+    return SimpleNamespace(
         width=len(picture.cells) // (rows * columns) * panel - GAP,
         height=rows * SIDE,
         cells=tuple(cells),

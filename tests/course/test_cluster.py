@@ -213,10 +213,10 @@ def lost_clients() -> int:
 def test_missing_scheduler_is_said_in_a_sentence(
     grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.2)
     gc.collect()  # those that earlier tests left
     before = lost_clients()
-    for address in ("tcp://127.0.0.1:1", "nonsense://here", "127.0.0.1:x"):
+    for address in ("tcp://127.0.0.1:1", "nonsense://here"):
         with pytest.raises(UsageError, match=f"No Dask scheduler answers at {address}: start one with"):
             grade(grader, toys, tmp_path / "grades", scheduler=address)
         assert lost_clients() == before

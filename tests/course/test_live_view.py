@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
@@ -342,9 +341,7 @@ ALIKE = (
 SCRIPTS = ("می\u200cخواهم رضا", "สมชาย ใจดี", "İpek", "हिन्दी", "李小龍", "김철수", "Ελένη", "דנה", "Հայկ", "ქეთი", "አበበ")
 
 
-@pytest.mark.parametrize(
-    ("page", "names"), in_short([("student", ALIKE), ("question", SCRIPTS), ("student", (*SCRIPTS, *NASTY_NAMES))], 2)
-)
+@pytest.mark.parametrize(("page", "names"), [("student", (*ALIKE, *NASTY_NAMES[:4])), ("question", SCRIPTS[:5])])
 def test_form_reaches_its_own_student_however_names_look(serving: Serving, page: str, names: Sequence[str]) -> None:
     browser = serving(*map(graded, names))
     item = QUESTION if page == "question" else ITEM

@@ -120,7 +120,7 @@ def test_text_too_slow_to_split_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
         return split(text)
 
     monkeypatch.setattr(similarity, "_fingerprint", splitting)
-    monkeypatch.setattr(similarity, "SECONDS_EACH", 2)
+    monkeypatch.setattr(similarity, "SECONDS_EACH", 1)
     monkeypatch.setattr(similarity.resource, "setrlimit", lambda *_: None)  # of this process
     pairs, slow = similarity.pairs_of({"ada": OWN, "bela": "endless", "chidi": RENAMED}, (), 0.3)
     assert slow == ["bela"]
@@ -151,20 +151,16 @@ def test_students_text_is_escaped_on_the_page(compared: Callable[..., Similarity
     "text",
     in_short(
         [
-            "",
             "(" * 50_000,
             "'" * 50_000,
             "a = 1\n" * 20_000,
-            "\\\n" * 20_000,
             "0_" * 50_000,
             "f'{" * 30_000,
             "\x00 = 1",
             "\N{ARABIC LETTER ALEF}" * 20_000,
-            "lambda: " * 20_000,
-        ],
-        3,
+        ]
     ),
-    ids=["empty", "brackets", "quotes", "repeated", "continued", "digits", "f-strings", "null", "arabic", "lambdas"],
+    ids=["brackets", "quotes", "repeated", "digits", "f-strings", "null", "arabic"],
 )
 def test_hostile_text_neither_stops_nor_hides_a_pair(compared_apart: Callable[..., Similarity], text: str) -> None:
     found = compared_apart(ada=OWN, bela=RENAMED, mallory=text)
