@@ -45,7 +45,6 @@ HOSTILE = [
     "{{7*7}} {% raw %} {# #}",
     "<!-- of this run alone --> -->",
     "a&amp;b &lt;",
-    "../../etc/passwd",
     "x" * 300,
     "\u202egnp.exe\u2066",
     "two\nlines\r\nand\ttabs",
@@ -395,40 +394,26 @@ def test_changes_since_last_run_begin_with_losses() -> None:
     assert [link.text for link in section.find("a")] == ["bob", "dan", "ada"]  # who is gone has no new page
 
 
-@pytest.mark.parametrize(
-    ("left", "told"),
-    [
-        (None, None),
-        (
-            "student,points,max_points,status\nada,,100,not_graded\n'=1+1,excused,100,graded\n",
-            [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]],
-        ),
-        (
-            "student,points,max_points,status\nada,62.5,100,graded\ngone,100,100,graded\n",
-            [
-                ["=1+1", "not in the class", "0", "–"],
-                ["gone", "100", "not in the class", "–"],
-                ["ada", "62.5", "0", "−62.5"],
-            ],
-        ),
-    ],
-)
-def test_run_tells_what_differs_from_the_last_gradebook(
-    tmp_path: Path, left: str | None, told: list[list[str]] | None
-) -> None:
+def test_run_tells_what_differs_from_the_last_gradebook(tmp_path: Path) -> None:
     assignment = find_assignment(KIT, "policy_gradient")
     (tmp_path / "empty.py").write_text("")
-    (tmp_path / "out").mkdir()
-    if left is not None:
-        (tmp_path / "out" / "grades.csv").write_text(left, newline="")
-    candidates = [Candidate(name, tmp_path / "empty.py", "empty.py") for name in ("=1+1", "ada")]
-    grade_all(Grader.of(assignment, read_fixtures(assignment)), candidates, tmp_path / "out")
-    page = tree((tmp_path / "out" / "index.html").read_text())
-    sections = page.find("section", **{"aria-labelledby": "changes"})
-    assert len(sections) == (told is not None)
-    for section in sections:
-        rows = section.find("tbody")[0].find("tr") if told else []
-        assert [[cell.text.strip() for cell in row.children if isinstance(cell, Element)] for row in rows] == told
+    candidates = [Candidate(name, tmp_path / "empty.py", "empty.py") for name in ("=1+1", "ada", "bob")]
+    grader = Grader.of(assignment, read_fixtures(assignment))
+
+    def changes() -> list[list[str]]:
+        grade_all(grader, candidates, tmp_path / "out")
+        found = tree((tmp_path / "out" / "index.html").read_text()).find("table", class_="changes-list")
+        return [cells_of(row) for table in found for row in table.find("tbody")[0].find("tr")]
+
+    assert changes() == []
+    left = "student,points,max_points,status\n'=1+1,excused,100,graded\nada,62.5,100,graded\ngone,100,100,graded\n"
+    (tmp_path / "out" / "grades.csv").write_text(left)
+    assert changes() == [
+        ["=1+1", "excused", "0", "–"],
+        ["bob", "not in the class", "0", "–"],
+        ["gone", "100", "not in the class", "–"],
+        ["ada", "62.5", "0", "−62.5"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -495,13 +480,6 @@ def test_final_grades_stand_beside_what_was_earned() -> None:
     assert facts["student"] == "1"
     assert facts["excused"] == "1 count nowhere"
     assert [link.text for link in section(page, "faulty").find("a")] == ["ada"]
-
-
-def test_a_grade_that_rules_withhold_is_no_fault_of_the_grader() -> None:
-    withheld = Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),), 18)
-    page = index_page([report()], RUN, finals={"ada": withheld})
-    assert cells_of(students(page)[0])[:2] == ["ada", "–, graded 8, no final grade"]
-    assert not tree(page).find("section", class_="fault-box")
 
 
 # ---- mistakes
