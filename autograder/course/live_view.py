@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import html
 import re
 import secrets
 import sys
@@ -82,8 +81,8 @@ class LiveServer:
         self._serving, self._ended = threading.Event(), asyncio.Event()
         addresses: list[Any] = []
         if "" not in folders:
-            for address, screen in ((r"(?:index\.html)?", show_course), (rf"{BY_STUDENT}/([^/]+)\.html", show_person)):
-                addresses.append((f"/[^/]*/{address}", Page, {"server": self, "screen": screen}))
+            for address in (r"(?:index\.html)?", rf"{BY_STUDENT}/([^/]+)\.html"):
+                addresses.append((f"/[^/]*/{address}", Page, {"server": self, "screen": show_course}))
         for name, folder in folders.items():
             below = f"{_quoted(name)}/" if name else ""
             for address in (*SCREENS, *FORMS):
@@ -232,14 +231,10 @@ class Page(RequestHandler):
 # Screens
 
 
-def show_course(page: Page) -> None:
-    """Show the page of a course, as it lies on disk."""
-    page.show(_file(page.server.course / "index.html").decode(), page.bar())
-
-
-def show_person(page: Page, stem: str) -> None:
-    """Show a student's page over the course, as it lies on disk."""
-    page.show(_file(page.server.course / BY_STUDENT / f"{_stem(stem)}.html").decode(), page.bar())
+def show_course(page: Page, stem: str = "") -> None:
+    """Show the page of a course, or a student's page over it, as it lies on disk."""
+    name = f"{BY_STUDENT}/{_stem(stem)}.html" if stem else "index.html"
+    page.show(_file(page.server.course / name).decode(), page.bar())
 
 
 def show_class(page: Page) -> None:
@@ -301,7 +296,6 @@ def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
             text = f"{text[:end]}{form}{text[end:]}"
         else:
             above.append(form)
-    pieces = [html.unescape(name) for name in CODE.findall(text)]
     panel = _rendered(
         "marking.html",
         forms=above,
@@ -309,7 +303,7 @@ def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
         decided=[choice for choice in choices if choice.item and choice.decided],
         notice=notice,
         trouble=notice.wrong and notice.at not in {AT_LINE, *(choice.anchor for choice in choices)},
-        pieces=pieces,
+        pieces=CODE.findall(text),
         hand_in=report.submission.sha256[:8],
         action=action,
         report=stem,
@@ -319,10 +313,6 @@ def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
 
 def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
     """Show the answers of the class to a question in words, beside the guide, each with a form."""
-    notice, grades = notice or Notice(), page.grades
-    question = next((question for question in grades.questions if question.id == name), None)
-    if question is None:
-        raise HTTPError(404, NO_PAGE)
     notice, grades = notice or Notice(), page.grades
     question = next((question for question in grades.questions if question.id == name), None)
     if question is None:

@@ -83,10 +83,6 @@ class Reports:
         """Read nothing yet; `where` says in which file a student's report lies."""
         self._where, self._kept = where, kept
 
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._kept)
-
     def __iter__(self) -> Iterator[Report]:
         """Read each report; raises GraderFault where a file is not the one that the run kept."""
         for kept in self._kept:

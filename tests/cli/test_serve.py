@@ -53,3 +53,4 @@ def test_what_cannot_be_served_is_one_sentence(tmp_path: Path) -> None:
     assert "holds no reports" in refused(tmp_path)
     write_grades(tmp_path / "course" / "one", report("ada"))
     assert "give --submissions for the folder of one" in refused(tmp_path / "course", "--submissions", tmp_path)
+    assert "no-form.csv" in refused(tmp_path / "course" / "one", "--requests", tmp_path / "no-form.csv")

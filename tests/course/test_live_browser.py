@@ -231,8 +231,7 @@ def alike_page(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
-@pytest.mark.parametrize("width", in_short([390, 1300]))
+@pytest.mark.parametrize(("width", "scheme"), in_short([(390, "light"), (1300, "dark")]))
 @pytest.mark.parametrize("name", in_short(["question", "course", "over the course", "alike", "student", "class"], 4))
 def test_axe_finds_nothing_wrong_and_pages_fit(
     opened: Callable[..., Any], served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str

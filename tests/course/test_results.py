@@ -182,24 +182,15 @@ def digest_of(folder: Path) -> str:
     return str(json.loads(done.stdout))
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The engine as a wheel would install it: somewhere else, without what Python made of it."""
-    shutil.copytree(KIT / "autograder", tmp_path / "autograder", ignore=shutil.ignore_patterns("__pycache__", "*.md"))
-    return tmp_path
-
-
-def test_same_files_elsewhere_have_the_same_name(copy: Path) -> None:
-    assert digest_of(copy) == kit()["kit"]
-    (copy / "autograder/course/scratch.py").write_text("x = 1")  # which grades nothing
-    assert digest_of(copy) == kit()["kit"]
-
-
 @pytest.mark.parametrize("package", in_short(DECIDING))
-def test_edit_of_what_grades_is_another_engine(copy: Path, package: str) -> None:
-    path = next(path for path in sorted((copy / "autograder" / package).rglob("*.py")) if path.stat().st_size)
+def test_engine_is_named_by_the_files_that_grade(tmp_path: Path, package: str) -> None:
+    """Wherever they lie, as a wheel would install them: without what Python made of them."""
+    shutil.copytree(KIT / "autograder", tmp_path / "autograder", ignore=shutil.ignore_patterns("__pycache__", "*.md"))
+    (tmp_path / "autograder/course/scratch.py").write_text("x = 1")  # which grades nothing
+    assert digest_of(tmp_path) == kit()["kit"]
+    path = next(p for p in sorted((tmp_path / "autograder" / package).rglob("*.py")) if p.stat().st_size)
     path.write_text(path.read_text() + "# a comment\n")
-    assert digest_of(copy) != kit()["kit"]
+    assert digest_of(tmp_path) != kit()["kit"]
 
 
 def test_versions_and_given_modules_are_part_of_the_key() -> None:
