@@ -118,11 +118,6 @@ def explained(error: BaseException, folder: Path) -> BaseException:
     return Faults.of([Fault(*place, what, right)]) if place else error
 
 
-def is_raised_in(error: BaseException, folder: Path) -> bool:
-    """Whether code of the author's, in `folder`, was running when it was raised."""
-    return any(folder in Path(frame.filename).parents for frame in traceback.extract_tb(error.__traceback__))
-
-
 def place_of(folder: Path, case: str) -> tuple[Path, int] | None:
     """File and line where an author's Python writes the name of that case, else where its item stands."""
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,42 +53,44 @@ def reading_faults(folder: Path) -> list[Fault]:
     """List what is wrong in the files of the assignment in `folder` and of its solution; none of their code is run."""
     folder = folder.resolve()
     solution = folder.parent.parent / "solution" / folder.name
-    python = list(_python_faults(folder))
-    read = _read_toml(folder / "items.toml")
-    if isinstance(read, Fault):
-        return [read, *python]
-    text, data = read
-    module = solution / f"{data.get('module')}.py"
-    graded: dict[str, list[str]] = {}
-    for entry in (*_entries(data, "item"), *_entries(data, "curve")):
-        if isinstance(entry.get("function"), str):
-            graded.setdefault(entry["function"], []).append(str(entry.get("id")))
-    return [
-        *python,
-        *_item_faults(folder / "items.toml", text, data, solution),
-        *_package_faults(module, data.get("packages")),
-        *_in_toml(solution / EXTRAS, lambda text, data: _notebook_faults(solution / EXTRAS, text, data)),
-        *_in_toml(folder / CONTRACT, lambda text, data: _contract_faults(text, data, folder, graded)),
-    ]
-
-
-def _python_faults(folder: Path) -> Iterator[Fault]:
-    """Find generator modules that are missing, Python that cannot be parsed, imports that a probe cannot make."""
+    faults: list[Fault] = []
     cases = "functions" if (folder / "functions.py").is_file() else "cases"
     for name, right in {**NEEDED, cases: "a function drafts(secret, draw)"}.items():
         if not (folder / f"{name}.py").is_file() and not (folder / name / "__init__.py").is_file():
-            yield Fault(folder / f"{name}.py", 1, "is missing", right)
+            faults.append(Fault(folder / f"{name}.py", 1, "is missing", right))
     for name in (*NEEDED, "functions", "cases"):
         for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py"))):
-            tree = _parsed(path) if path.is_file() else ast.Module([], [])
-            if isinstance(tree, Fault):
-                yield tree
-                continue
-            for line, module in _imports(tree) if name == "probes" else ():
+            imports = list(_imports(_parsed(path, faults)))
+            for line, module in imports if name == "probes" else ():
                 if module.partition(".")[0] in ("autograder", "") and not module.startswith(BESIDE):
-                    missing = module or "other module of this folder"
-                    what = f"a probe runs beside student code, where there is no {missing}"
-                    yield Fault(path, line, what, "torch, numpy, the standard library, given modules")
+                    what = (
+                        f"a probe runs beside student code, where there is no {module or 'other module of this folder'}"
+                    )
+                    faults.append(Fault(path, line, what, "torch, numpy, the standard library, given modules"))
+    items = folder / "items.toml"
+    text, data = _read_toml(items, faults)
+    if data is None:
+        return faults
+    path = solution / f"{data.get('module')}.py"
+    tree, packages = _parsed(path, faults), data.get("packages")
+    allowed = packages if isinstance(packages, list) else PACKAGES
+    for line, module in _imports(tree):
+        if (package := module.partition(".")[0]) in {*PACKAGES, *OTHER_PACKAGES} - {*allowed}:
+            what = f"imports {package}, which is not in packages of items.toml"
+            faults.append(Fault(path, line, what, f'"{package}" among them'))
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    faults += _item_faults(items, text, data, solution, defined)
+    if (solution / EXTRAS).is_file():
+        text, extras = _read_toml(solution / EXTRAS, faults)
+        faults += _notebook_faults(solution / EXTRAS, text, extras or {})
+    if (folder / CONTRACT).is_file():
+        graded: dict[str, list[str]] = {}
+        for entry in (*_entries(data, "item"), *_entries(data, "curve")):
+            if isinstance(entry.get("function"), str):
+                graded.setdefault(entry["function"], []).append(str(entry.get("id")))
+        text, contract = _read_toml(folder / CONTRACT, faults)
+        faults += _contract_faults(folder / CONTRACT, text, contract or {}, graded)
+    return faults
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -100,42 +102,25 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, "" if node.level else node.module or ""
 
 
-def _parsed(path: Path) -> ast.Module | Fault:
+def _parsed(path: Path, faults: list[Fault]) -> ast.Module:
+    """Parse a module; an empty one where it is missing or no Python, which is a fault."""
     try:
-        return ast.parse(path.read_bytes())
-    except SyntaxError as error:
-        return Fault(path, error.lineno or 1, f"not Python: {error.msg}", (error.text or "").strip())
-    except ValueError as error:
-        return Fault(path, 1, f"not Python: {error}")
+        return ast.parse(path.read_bytes() if path.is_file() else b"")
+    except (SyntaxError, ValueError) as error:
+        what, text = getattr(error, "msg", str(error)), getattr(error, "text", "") or ""
+        faults.append(Fault(path, getattr(error, "lineno", 1) or 1, f"not Python: {what}", text.strip()))
+        return ast.Module([], [])
 
 
-def _defined(path: Path) -> tuple[str, ...]:
-    """Name the functions that a module defines; none where it cannot be read."""
-    tree = _parsed(path) if path.is_file() else None
-    if not isinstance(tree, ast.Module):
-        return ()
-    return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
-
-
-# TOML
-
-
-def _read_toml(path: Path) -> tuple[str, dict[str, Any]] | Fault:
-    """The text of the file, and what it says; or why it is no TOML."""
+def _read_toml(path: Path, faults: list[Fault]) -> tuple[str, dict[str, Any] | None]:
+    """The text of the file, and what it says; None where it is no TOML, which is a fault."""
     try:
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except (OSError, ValueError) as error:  # no UTF-8, no TOML
         place = re.search(r"at line (\d+)", str(error))
-        return Fault(path, int(place[1]) if place else 1, f"cannot be read: {error}")
-
-
-def _in_toml(path: Path, faults: Callable[[str, dict[str, Any]], Iterable[Fault]]) -> Iterable[Fault]:
-    """Find what is wrong in a TOML file, which may be missing."""
-    read = _read_toml(path) if path.is_file() else None
-    if isinstance(read, Fault):
-        return [read]
-    return [] if read is None else faults(*read)
+        faults.append(Fault(path, int(place[1]) if place else 1, f"cannot be read: {error}"))
+        return "", None
 
 
 def _line(text: str, table: str = "", place: int = 0, key: str = "") -> int:
@@ -156,15 +141,16 @@ def _entries(data: Mapping[str, Any], table: str) -> list[Mapping[str, Any]]:
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path) -> Iterator[Fault]:
+def _item_faults(
+    path: Path, text: str, data: Mapping[str, Any], solution: Path, defined: Sequence[str]
+) -> Iterator[Fault]:
     for fault in faults_in(data):
         yield Fault(path, _line(text, fault.table, fault.place, fault.key), fault.what)
     name, module = data.get("assignment"), data.get("module")
     if isinstance(name, str) and name.strip() and name != path.parent.name:
         what = f"the assignment is called {name!r} in a folder called {path.parent.name!r}"
         yield Fault(path, _line(text, key="assignment"), what, "the same name")
-    source = solution / f"{module}.py"
-    if isinstance(module, str) and not source.is_file():
+    if isinstance(module, str) and not (solution / f"{module}.py").is_file():
         right = f"the solution's module: {likely(module, [other.stem for other in sorted(solution.glob('*.py'))])}"
         yield Fault(path, _line(text, key="module"), f"there is no {solution.name}/{module}.py in solution/", right)
     for key, ending in (("given", ".py"), ("also", "")):
@@ -173,7 +159,6 @@ def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path)
             if not any((folder / f"{name}{ending}").is_file() for folder in (solution, path.parent)):
                 what = f"{name!r} of {key} is not in solution/{solution.name}"
                 yield Fault(path, _line(text, key=key), what, "one that is")
-    defined = _defined(source)
     for table in ("item", "curve"):
         for place, entry in enumerate(_entries(data, table)):
             called = entry.get("calls")
@@ -214,9 +199,8 @@ def _notebook_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator
 
 
 def _contract_faults(
-    text: str, data: Mapping[str, Any], folder: Path, items: Mapping[str, Sequence[str]]
+    path: Path, text: str, data: Mapping[str, Any], items: Mapping[str, Sequence[str]]
 ) -> Iterator[Fault]:
-    path = folder / CONTRACT
     for clause in clauses_in(data, text, items):
         if not isinstance(clause, Clause):
             line, what = clause
@@ -227,19 +211,3 @@ def _contract_faults(
     for name, row in rows.items():
         if name not in items:
             yield Fault(path, line_of(text, row), f"no item grades {name!r}", likely(name, items))
-
-
-# Python
-
-
-def _package_faults(path: Path, packages: object) -> Iterator[Fault]:
-    """Find imports of the solution that are no Python, or of packages that students lack."""
-    tree = _parsed(path) if path.is_file() else ast.Module([], [])  # items.toml names it, where that is told
-    if isinstance(tree, Fault):
-        yield tree
-        return
-    allowed = packages if isinstance(packages, list) else PACKAGES
-    for place, module in _imports(tree):
-        name = module.partition(".")[0]
-        if name in {*PACKAGES, *OTHER_PACKAGES} - {*allowed}:
-            yield Fault(path, place, f"imports {name}, which is not in packages of items.toml", f'"{name}" among them')

@@ -204,10 +204,10 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, cache: 
     if term is None:
         for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
             print(f"selfcheck would refuse: {visible(slip)}")
-    if term is not None:
-        print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
-        if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
-            print(f"Drawn again, since the first draw told too little apart: {again}.")
+        return
+    print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
+    if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
+        print(f"Drawn again, since the first draw told too little apart: {again}.")
 
 
 @fixtures_app.command("verify")
@@ -242,8 +242,7 @@ def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: st
         print(f"  {name}" + moved * (name in found.moved))
     if found.harmless:
         print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
-        return True
-    return False
+    return found.harmless
 
 
 @fixtures_app.command("diff")

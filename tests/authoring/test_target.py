@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process as run
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.fixtures.stored_set import manifest_of, what_goes
 from autograder.authoring.fixtures.terms import Term, regenerate_term
-from autograder.cli.main import main
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
 
@@ -50,16 +50,11 @@ def described(term: Term | None) -> dict[str, str] | None:
 
 
 @pytest.mark.parametrize("place", ["fixtures/x", "spring", "."])
-def test_course_folder_takes_no_set_even_with_replace(
-    kit: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_course_folder_takes_no_set_even_with_replace(kit: Path, place: str) -> None:
     before = sorted(kit.rglob("*"))
-    words = ["autograder", "--course", str(kit), "fixtures", "regenerate", "--out", str(kit / place), "--replace"]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert f"{kit / place} lies in the course, {kit}: " in capsys.readouterr().err
+    done = run(kit, "fixtures", "regenerate", "--out", kit / place, "--replace")
+    assert done.returncode == 2
+    assert f"{kit / place} lies in the course, {kit}: " in done.stderr
     assert sorted(kit.rglob("*")) == before
 
 
@@ -90,18 +85,12 @@ def test_a_terms_set_is_refused_in_the_repositorys_own_folder(kit: Path) -> None
         what_goes(toy, toy.folder, described(SPRING), replace=False)
 
 
-def test_folder_with_other_files_is_refused_and_kept(
-    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_with_other_files_is_refused_and_kept(kit: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis" / "public").mkdir(parents=True)
     (tmp_path / "thesis" / "public" / "chapter.tex").write_text("years of work")
-    monkeypatch.setattr(
-        "sys.argv", ["autograder", "--course", str(kit), "fixtures", "regenerate", "--out", str(tmp_path / "thesis")]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "thesis holds 'public' and no set of fixtures. Nothing was written" in capsys.readouterr().err
+    done = run(kit, "fixtures", "regenerate", "--out", tmp_path / "thesis")
+    assert done.returncode == 2
+    assert "thesis holds 'public' and no set of fixtures. Nothing was written" in done.stderr
     assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["public", "chapter.tex"]
 
 
@@ -124,16 +113,9 @@ def test_regenerated_set_keeps_foreign_files_and_drops_stale_ones(
 
 
 @pytest.mark.long
-def test_replace_says_what_goes(
-    kit: Path, spring: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = what_goes(toy_assignment(kit), spring, None, replace=True)
-    assert gone.startswith("the fixtures of toy, term 2027-spring, 6 files (")
-    words = ["autograder", "--course", str(kit), "fixtures", "regenerate", "--out", str(spring), "--replace"]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
-    assert f"autograder: this goes from {spring}: {gone}." in capsys.readouterr().err
+def test_replace_says_what_goes(kit: Path, spring: Path) -> None:
+    done = run(kit, "fixtures", "regenerate", "--out", spring, "--replace")
+    assert done.returncode == 0
+    assert f"autograder: this goes from {spring}: the fixtures of toy, term 2027-spring, 6 files (" in done.stderr
     assert "term" not in (manifest_of(spring) or {})
     assert (spring / "hidden" / "notes.txt").is_file()
