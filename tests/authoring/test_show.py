@@ -137,3 +137,8 @@ def test_call_is_shown_as_one_would_type_it() -> None:
         "  unchanged x",
         "  separates 1 mistake: adds",
     ]
+
+
+def test_driver_is_shown_with_its_arguments() -> None:
+    params = {"function": "Momentum", "arguments": ["x", "rate"], "given": {"rate": 0.25}}
+    assert "  probe     steps(x, 0.25)" in shown(stored(probe="steps", params=params)).splitlines()
