@@ -27,6 +27,7 @@ FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # of formula
 OWN_ORACLE = "NOT_INDEPENDENT"  # the oracle's list of functions of which the solution itself is asked
 AFTERWARDS = "afterwards"
 Values = Literal["torch", "numpy", "python"]
+LISTS = ("leaves", "constants", "by_name", "transposed", "sliced", "gradients_of")  # of options, as a probe is told
 Raises = Mapping[str, tuple[Mapping[str, Any], Sequence[str]]]
 
 
@@ -62,6 +63,55 @@ class Formula:
 
 
 @dataclass(frozen=True)
+class Options:
+    """What else a call is held to.
+
+    leaves        inputs that require a gradient, or {input: its axes}; the result must then carry a graph
+    gradients_of  the parts of what is returned whose sum the gradients are of; the first alone if nothing is said
+    constants     inputs that require a gradient, of which none may reach them: they are constants of the function
+    by_name       arguments that are passed by name
+    transposed    inputs that come with their last two axes exchanged in memory: the same numbers, not contiguous
+    sliced        inputs that come as every second entry of a larger array
+    raises        {name: (arguments instead, words that the message must hold)}: calls that must raise ValueError;
+                  what the first call returns is then not judged. No Formula can stand instead
+    kind          what must come back: "a NumPy array", "a list", "a number"
+    counted       formulas that must be called as often as the oracle calls them
+    constant      whether the result must carry no graph
+    square        why two axes may be of one size here
+    zero          why what is expected may be 0 throughout
+    infinite      why some of what is expected may be infinite: equal infinities are equal
+    sampled       how often a right answer is refused, where values are statistics of random draws; with `atol`
+    """
+
+    dtype: str = "float64"
+    leaves: Sequence[str] | Mapping[str, str] = ()
+    gradients_of: Sequence[str] = ()
+    constants: Sequence[str] = ()
+    by_name: Sequence[str] = ()
+    transposed: Sequence[str] = ()
+    sliced: Sequence[str] = ()
+    raises: Raises = field(default_factory=dict)
+    kind: str = ""
+    counted: Sequence[str] = ()
+    constant: bool = False
+    free: Sequence[str] = ()
+    square: str = ""
+    zero: str = ""
+    infinite: str = ""
+    sampled: str = ""
+    example: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a text in place of a list, whose letters nobody meant."""
+        lists = {name: getattr(self, name) for name in (*LISTS, "counted", "free")}
+        for name, listed in (lists | {name: words for name, (_, words) in self.raises.items()}).items():
+            if isinstance(listed, str):
+                raise Misnamed(f"{name} is {listed!r}", f'a list: {name}=["{listed}"]')
+
+
+@dataclass(frozen=True)
 class Calls:
     """Make the drafts of calls.
 
@@ -84,141 +134,67 @@ class Calls:
         function: str,
         arguments: Mapping[str, Any],
         returns: str | Mapping[str, str] | None = "",
-        *,
-        dtype: str = "float64",
-        leaves: Sequence[str] | Mapping[str, str] = (),
-        gradients_of: Sequence[str] = (),
-        constants: Sequence[str] = (),
-        by_name: Sequence[str] = (),
-        transposed: Sequence[str] = (),
-        sliced: Sequence[str] = (),
-        raises: Raises | None = None,
-        kind: str = "",
-        counted: Sequence[str] = (),
-        constant: bool = False,
-        free: Sequence[str] = (),
-        square: str = "",
-        zero: str = "",
-        infinite: str = "",
-        sampled: str = "",
-        example: bool = False,
-        rtol: float | None = None,
-        atol: float | None = None,
+        **options: Any,
     ) -> Draft:
-        """Declare one call.
+        """Declare one call; `options` are as `Options` says.
 
         arguments   in order: an array or a list of numbers (an input that must stay as it is), a Formula, else what
                     JSON knows
         returns     names of its axes, "" of a number; {name: axes} of a tuple or dictionary; None where what comes back
                     is compared as it is (text, truth values, lists of them). The part "<argument> afterwards" is what
                     an argument that is changed in place holds after the call
-        leaves      inputs that require a gradient, or {input: its axes}; the result must then carry a graph
-        gradients_of   the parts of what is returned whose sum the gradients are of; the first alone if nothing is said
-        constants   inputs that require a gradient, of which none may reach them: they are constants of the function
-        by_name     arguments that are passed by name
-        transposed  inputs that come with their last two axes exchanged in memory: the same numbers, not contiguous
-        sliced      inputs that come as every second entry of a larger array
-        raises      {name: (arguments instead, words that the message must hold)}: calls that must raise ValueError;
-                    what the first call returns is then not judged. No Formula can stand instead
-        kind        what must come back: "a NumPy array", "a list", "a number"
-        counted     formulas that must be called as often as the oracle calls them
-        constant    whether the result must carry no graph
-        square      why two axes may be of one size here
-        zero        why what is expected may be 0 throughout
-        infinite    why some of what is expected may be infinite: equal infinities are equal
-        sampled     how often a right answer is refused, where values are statistics of random draws; with `atol`
         """
-        raises, formulas = raises or {}, {name: a for name, a in arguments.items() if isinstance(a, Formula)}
-        listed = {
-            "leaves": leaves,
-            "constants": constants,
-            "by_name": by_name,
-            "transposed": transposed,
-            "sliced": sliced,
-            "gradients_of": gradients_of,
-        }
-        mentions = {name: words for name, (_, words) in raises.items()}
-        for option, names in {**listed, "counted": counted, "free": free, **mentions}.items():
-            if isinstance(names, str):  # whose letters nobody meant
-                raise Misnamed(f"{option} is {names!r}", f'a list: {option}=["{names}"]')
-        allowed = {name: number for name, number in (("rtol", rtol), ("atol", atol)) if number is not None}
+        chosen = Options(**options)
+        formulas = {name: a for name, a in arguments.items() if isinstance(a, Formula)}
         inputs = {name: np.asarray(a) for name, a in arguments.items() if isinstance(a, np.ndarray) or is_numbers(a)}
         instead = {
             name: {key: a.tolist() if isinstance(a, np.ndarray) else a for key, a in changed.items()}
-            for name, (changed, _) in raises.items()
+            for name, (changed, _) in chosen.raises.items()
         }
-        call = _Call(
-            self,
-            function,
-            {function: returns} if isinstance(returns, str) else returns or {},
-            returns is None,
-            dtype,
-            leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves),
-            gradients_of,
-            constants,
-            {name: (instead[name], words) for name, words in mentions.items()},
-            kind,
-            counted,
-            constant,
-            formulas,
-            allowed,
-        )
+        parts = {function: returns} if isinstance(returns, str) else returns or {}
+        call = _Call(self, function, parts, returns is None, chosen, formulas)
+        is_judged = not chosen.raises
         params: dict[str, Any] = {
             "function": function,
             "arguments": list(arguments),
             "values": self.values,
-            "returns": [] if returns is None or raises else [name for name in call.parts if name not in call.changed],
+            "returns": [name for name in parts if name not in call.changed] if is_judged else [],
         }
         more = {
             "given": {name: a for name, a in arguments.items() if name not in inputs and name not in formulas},
-            "plain": returns is None and not raises,
+            "plain": returns is None and is_judged,
             "changes": list(call.changed.values()),
-            **{option: list(names) for option, names in listed.items()},
+            **{name: list(getattr(chosen, name)) for name in LISTS},
             "formulas": {name: formula.stated for name, formula in formulas.items()},
             "raises": instead,
         }
         params |= {name: entry for name, entry in more.items() if entry}
-        return Draft(
-            case,
-            title,
-            self.probe,
-            inputs,
-            call.expectations,
-            params,
-            free=(*free, *(arguments if raises else ())),
-            square=square,
-            zero=zero,
-            infinite=infinite,
-            sampled=sampled,
-            example=example,
-        )
+        why = {name: getattr(chosen, name) for name in ("square", "zero", "infinite", "sampled", "example")}
+        free = (*chosen.free, *(() if is_judged else arguments))
+        return Draft(case, title, self.probe, inputs, call.expectations, params, free=free, **why)
 
 
 @dataclass(frozen=True)
 class _Call:
-    """What one call is held to; the fields are those of `Calls.case`.
+    """What one call is held to.
 
     parts    name → axes of each part that is returned
     plain    whether what comes back is compared as it is
-    leaves   inputs with their axes, None where nothing names them
-    allowed  tolerances other than the usual ones
     """
 
     calls: Calls
     function: str
     parts: Mapping[str, str]
     plain: bool
-    dtype: str
-    leaves: Mapping[str, str | None]
-    gradients_of: Sequence[str]
-    constants: Sequence[str]
-    raises: Raises
-    kind: str
-    counted: Sequence[str]
-    constant: bool
+    options: Options
     formulas: Mapping[str, Formula]
-    allowed: Mapping[str, float]
     cache: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def allowed(self) -> dict[str, float]:
+        """Tolerances other than the usual ones."""
+        both = {"rtol": self.options.rtol, "atol": self.options.atol}
+        return {name: number for name, number in both.items() if number is not None}
 
     @property
     def is_open(self) -> bool:
@@ -227,9 +203,9 @@ class _Call:
 
     def expectations(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         """Say all that must hold of the call with these inputs and parameters."""
-        expected = [] if self.raises else self._answers(inputs, params)
-        for name, (instead, mentions) in self.raises.items():
-            shown = ", ".join(f"{key}={entry!r}" for key, entry in instead.items())
+        expected = [] if self.options.raises else self._answers(inputs, params)
+        for name, (_, mentions) in self.options.raises.items():
+            shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][name].items())
             expected.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
         kept = {f"{name} {AFTERWARDS}": name for name in inputs}
         return expected + [
@@ -246,20 +222,22 @@ class _Call:
         message = f"{self.function} should return {{expected}}, but returned {{observed}}."
         if self.calls.probe != "call":  # a driver returns what it sees of an object
             message = f"What is seen of {self.function} should be {{expected}}, but is {{observed}}."
-        kinds = [fact("kind", "what is returned", self.kind, message)] if self.kind else []
+        kinds = [fact("kind", "what is returned", self.options.kind, message)] if self.options.kind else []
         if self.plain:
             return [fact("result", "what is returned", answer["result"], message), *kinds]
         floats = [array.dtype.name for array in inputs.values() if array.dtype.kind == "f"]
-        dtype = "float64" if self.calls.values == "python" else next(iter(floats), self.dtype)
+        dtype = "float64" if self.calls.values == "python" else next(iter(floats), self.options.dtype)
         expected = [*self._values(answer, dtype, inputs), *kinds]
-        for name in self.counted:
+        for name in self.options.counted:
             message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
             calls = f"calls of {name}"
             expected.append(fact(calls, f"the {calls}", answer[calls], message))
-        for name in self.constants:
+        for name in self.options.constants:
             message = f"{name} should receive no gradient; the greatest that reaches it is {{observed}}."
             expected.append(fact(f"pull of {name}", f"the gradient of {name}", 0.0, message))
-        for name, axes in self.leaves.items():
+        leaves = self.options.leaves
+        for name in leaves:
+            axes = leaves[name] if isinstance(leaves, Mapping) else None
             what = f"the gradient with respect to {name}"
             array = self._numbers(answer[f"gradient {name}"], f"{self.function}_gradient")
             axes = " ".join(f"axis{n}" for n in range(array.ndim)) if axes is None else axes
@@ -269,7 +247,7 @@ class _Call:
     def _values(self, answer: Mapping[str, Any], dtype: str, inputs: Mapping[str, Array]) -> list[Expectation]:
         """Expect the parts that are returned, and what arguments hold that are changed in place."""
         expected = []
-        differentiable = self.gradients_of or [name for name in self.parts if name not in self.changed][:1]
+        differentiable = self.options.gradients_of or [name for name in self.parts if name not in self.changed][:1]
         values = self.calls.values
         for name, axes in self.parts.items():
             if name not in answer:
@@ -290,7 +268,7 @@ class _Call:
                 own = "int64"
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {self.function}"
             what = what if argument is None else f"{argument} after the call"
-            attached = False if self.constant else bool(self.leaves) or None
+            attached = False if self.options.constant else bool(self.options.leaves) or None
             graph = attached if name in differentiable else None
             expected.append(value(name, what, array, axes, own, attached=graph, **self.allowed))
         return expected
@@ -304,7 +282,7 @@ class _Call:
             told = f"the solution's {self.function} returns {answer.get('kind', 'something else')}"
             parts = f"a tuple, list or dictionary of {', '.join(self.parts)}" if len(self.parts) > 1 else "numbers"
             raise CaseFault(f"{told} without {lacking[0]}, and the case names {parts}", "what comes back")
-        for name in self.leaves:
+        for name in self.options.leaves:
             if f"gradient {name}" not in answer:
                 told = f"in the solution no gradient of what {self.function} returns reaches {name}"
                 raise CaseFault(told, "leaves=… of inputs that it depends on, as tensors")
@@ -345,14 +323,14 @@ class _Call:
                 raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
             answer = dict(zip(self.parts, several, strict=True))
         answer |= {f"calls of {name}": count for name, count in counts.items()}
-        if self.leaves:
+        if self.options.leaves:
             slopes = self._asked(f"{self.function}_gradient", arguments)
             several = slopes if isinstance(slopes, tuple) else (slopes,)
-            if len(several) != len(self.leaves):
-                told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
+            if len(several) != len(self.options.leaves):
+                told = f"returns {len(several)}, and leaves are {', '.join(self.options.leaves)}"
                 right = "a tuple of a gradient for each of them, in this order"
                 raise self._at_oracle(f"{self.function}_gradient", told, right)
-            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, several, strict=True)}
+            answer |= {f"gradient {name}": slope for name, slope in zip(self.options.leaves, several, strict=True)}
         return answer
 
     def _asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
