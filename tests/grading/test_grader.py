@@ -20,7 +20,7 @@ from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading import grader as grader_module
-from autograder.grading.assignment import Item, find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.grader import NOTHING_READ, Grader
 from autograder.grading.judging import LATE, RIGHT_FORM
 from autograder.sandbox.calls import Outcome, Program, Request
@@ -33,11 +33,10 @@ from autograder.vocabulary.report import ItemResult, Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]
-CORRECT, MISTAKES, Correct, Mistake = CATALOGUE.CORRECT, CATALOGUE.MISTAKES, CATALOGUE.Correct, CATALOGUE.Mistake
 FIXTURES = fixtures_of(ASSIGNMENT.name)
 CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
-BY_SLUG = {mistake.slug: mistake for mistake in MISTAKES}
+BY_SLUG = {mistake.slug: mistake for mistake in CATALOGUE.MISTAKES}
 
 
 def submission(source: str, *, problem: str = "", fault: str = "") -> Submission:
@@ -72,15 +71,6 @@ def lost_functions(report: Report) -> set[str]:
 # Right answers
 
 
-def test_solution_earns_everything(grade: Callable[[str], Report]) -> None:
-    report = grade(SOLUTION)
-    assert (report.points, report.max_points, report.status) == (100, 100, "graded")
-    assert [item.item for item in report.items] == [item.id for item in ASSIGNMENT.items]
-    for item in report.items:
-        assert (item.verdict, item.mistakes, item.message, item.hint) == ("passed", (), "", "")
-        assert {(case.verdict, case.message) for case in item.cases} == {("passed", "")}
-
-
 SLOW = """
 import functools, sys, time
 def slowed(function):
@@ -109,15 +99,6 @@ def test_submission_has_one_budget_for_all_it_runs(sandbox: Sandbox) -> None:
     assert [(curve.series, curve.message) for curve in details.curves] == [
         ((), "Not run: the submission had used up its time.") for _ in ASSIGNMENT.curves
     ]
-
-
-def test_slow_curve_costs_no_points(sandbox: Sandbox) -> None:
-    slow = SOLUTION + SLOW.format(
-        seconds="60 if sys._getframe(1).f_code.co_name == 'learning_curve' else 0", names=("run_policy_gradient",)
-    )
-    report, details = Grader.of(replace(ASSIGNMENT, budget=8.0), FIXTURES).grade_and_show(submission(slow), sandbox)
-    assert (report.points, report.cause) == (100, "")
-    assert not any(curve.series for curve in details.curves)
 
 
 def test_unknown_wrong_answer_gets_hint_of_simplest_item(
@@ -152,15 +133,6 @@ def test_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
         assert item.message == (
             "compute_kl_penalty had not finished after 0.5 seconds. Is there a loop that never ends?"
         )
-
-
-def test_process_that_ends_costs_its_own_function_only(grade: Callable[[str], Report]) -> None:
-    end = "import os\ndef compute_log_probs(prompts, responses, model):\n    os._exit(7)"
-    report = grade(with_more(end))
-    assert lost_functions(report) == {"compute_log_probs"}
-    assert {(item.verdict, item.message) for item in lost(report)} == {
-        ("crashed", "compute_log_probs ended the Python process: exited with status 7.")
-    }
 
 
 def test_worst_case_is_verdict_first_is_message(grade: Callable[[str], Report]) -> None:
@@ -346,6 +318,7 @@ def test_sandbox_that_cannot_start_never_costs_points(
 
 def test_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
     report = grade(SOLUTION)
+    assert (report.points, report.max_points, report.status) == (100, 100, "graded")
     assert (report.student, report.assignment) == ("ada", "policy_gradient")
     assert (report.submission.path, report.submission.sha256) == ("ada/policy_gradient.py", "0" * 64)
     assert report.fixtures == FIXTURES.sha256
@@ -354,10 +327,8 @@ def test_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callable
     assert all(CASES[case.case].visibility == case.visibility for item in report.items for case in item.cases)
 
 
-@pytest.mark.parametrize(
-    "item", [ASSIGNMENT.item("deltas-max"), ASSIGNMENT.item("kl-values")], ids=lambda item: item.id
-)
-def test_one_item_alone_is_graded_as_among_others(item: Item, sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
+def test_one_item_alone_is_graded_as_among_others(sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
+    item = ASSIGNMENT.item("deltas-max")
     source = with_more(BY_SLUG["first-maximum-only"].source)
     alone = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), sandbox, items=[item])
     among = [result for result in without_times(grade(source)).items if result.item == item.id]

@@ -26,20 +26,15 @@ ITEMS = tuple(item for item in ASSIGNMENT.items if item.function == FUNCTION)
 
 CHANNELS = {
     "the text of an exception": "raise ValueError(str(bit))",
-    "the kind of an exception": "raise (ValueError, KeyError)[bit]",
     "a type with a name of its own": "raise type(f'Bit{bit}', (Exception,), {})",
     "the line of an exception": "exec(compile('\\n' * (7 + 100 * bit) + 'raise ValueError', '<submission>', 'exec'))",
-    "an exception in one of two lines": "if bit:\n        raise ValueError\n    raise ValueError",
     "the status of a process that ends": "__import__('os')._exit(3 + bit)",
     "how many values differ": "out.view(-1)[: 1 + bit] += 1",
     "which values differ": "out.view(-1)[bit] += 1",
-    "a row or a column that differs": "(out[0] if bit else out[:, 0]).add_(1)",
-    "by how much values differ": "out *= 1 + (0.5, 7.0)[bit]",
     "almost right, or not": "out *= 1 + (1e-4, 1.0)[bit] * (mode == 'centered_rewards')",
     "a sign or a factor": "out *= (-1, 5)[bit]",
     "what is not finite": "out += (float('nan'), 1.0)[bit]",
     "a size": "out = torch.zeros(1234 + bit, dtype=out.dtype)",
-    "a dtype": "out = out.to((torch.int32, torch.int16)[bit])",
     "a type": "out = (3, 'three')[bit]",
 }
 
@@ -116,7 +111,7 @@ def test_second_import_tells_nothing_of_hidden_case(sandbox: Sandbox) -> None:
     grader.grade(Submission("ada", "", "0" * 64, SOLUTION), sandbox, items)  # after which all is warm
     told = []
     for bit in (0.0, 0.4):
-        source = f"{SOLUTION}\n\nPUBLIC = {shapes}\n{AGAIN.format(until=time.time() + 3, bit=bit)}"
+        source = f"{SOLUTION}\n\nPUBLIC = {shapes}\n{AGAIN.format(until=time.time() + 2, bit=bit)}"
         report = grader.grade(Submission("ada", "", "0" * 64, source), sandbox, items)
         told.append((report.cause, tuple(replace(item, seconds=0.0) for item in report.items)))
     assert told[0] == told[1]

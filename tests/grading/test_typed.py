@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from example_course import example_course
 
 from autograder.authoring.calls import Calls, Formula
-from autograder.checking.checker import Checker
-from autograder.grading.assignment import find_assignment
-from autograder.grading.counterexamples import CALLED, call_lines, calls_of, short_call, with_calls
-from autograder.grading.fixtures import Case, read_fixtures
+from autograder.grading.counterexamples import CALLED, call_lines, short_call, with_calls
+from autograder.grading.fixtures import Case
 from autograder.vocabulary.report import CaseResult, ItemResult, Verdict, Visibility
 
 ARGUMENTS: dict[str, Any] = {
@@ -95,29 +90,4 @@ def test_call_stands_below_message_where_it_helps(result: ItemResult, is_shown: 
     assert shown.message == (f"wrong\n{CALLED}\n{call}" if is_shown else "wrong")
 
 
-def test_hidden_case_has_no_call() -> None:
-    assert calls_of([item(("public", "failed"))], [case(visibility="hidden")]) == {}
-
-
 # From a student's folder to the page
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made, _ = example_course(tmp_path_factory)
-    course = shutil.copytree(made, tmp_path_factory.mktemp("typed") / "course")
-    solution = (course / "solution/three_functions/three_functions.py").read_text()
-    wrong = solution.replace("scaled = logits / temperature", "scaled = logits * temperature ** 1.5")
-    assert wrong != solution
-    (course / "work").mkdir()
-    (course / "work/three_functions.py").write_text(wrong)
-    return course
-
-
-def test_check_shows_what_public_case_that_fails_calls(course: Path) -> None:
-    public = next(one for one in read_fixtures(find_assignment(course)).cases if one.id == "softmax-values-usual")
-    with Checker(course / "work") as checker:
-        message = checker.result("softmax-values").message
-    assert CALLED in message
-    assert "  logits = np.array([[" in message
-    assert message.endswith(f"  softmax(logits, {public.params['given']['temperature']!r})")
