@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import ENGINE, TENSORS, WORKER, engine_imports, imported, module_names, package_of, tree
+from house import ENGINE, TENSORS, WORKER, engine_imports, imported, module_names, package_of, source, tree
 from lengths import LONGEST
 from places import KIT, TESTS
 
@@ -124,3 +124,21 @@ def test_every_file_of_tests_that_is_begun_first_is_there() -> None:
     names = {path.stem for path in TESTS.rglob("test_*.py")}
     assert [name for name in LONGEST if name not in names] == []
     assert len(set(LONGEST)) == len(LONGEST)
+
+
+# They write by no other way than `vocabulary.files`; authoring replaces whole folders, and the others write nothing.
+WRITERS = ("vocabulary", "grading", "checking", "gradebook", "pages", "course", "platforms", "cli")
+
+
+def test_whole_files_are_written_in_one_way_and_wording() -> None:
+    def calls(module: str) -> set[str]:
+        called = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
+        return {each.attr for each in called if isinstance(each, ast.Attribute)}
+
+    modules = [name for name in module_names() if package_of(name) in WRITERS]
+    assert modules
+    assert [name for name in modules if {"write_text", "write_bytes"} & calls(name)] == []
+    assert [name for name in module_names() if "cannot be written:" in source(name)] == ["vocabulary.files"]
+    assert [name for name in module_names() if {"reader", "DictReader", "Sniffer"} & calls(name)] == [
+        "vocabulary.files"
+    ]  # of CSV

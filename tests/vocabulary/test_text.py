@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.vocabulary.text import INVISIBLE, number, visible
+from autograder.vocabulary.text import INVISIBLE, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -50,11 +50,3 @@ def test_line_breaks_stay_and_caps_hold() -> None:
     capped = [visible("ab\x1bcd", limit) for limit in (0, 2, 3, 6, 7, 8)]
     assert capped == ["", "a…", "ab…", "ab…", "ab\\x1b…", "ab\\x1bcd"]
     assert visible("\x1b" * 10**6, 10) == "\\x1b\\x1b…"  # without walking over all of it
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(83.5, "83.5"), (100.0, "100"), (4, "4"), (-0.0, "0"), (1 / 3, "0.33"), (66.10, "66.1"), (1e6, "1000000")],
-)
-def test_number_has_no_needless_zeros(value: float, shown: str) -> None:
-    assert number(value) == shown

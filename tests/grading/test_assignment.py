@@ -1,3 +1,5 @@
+"""items.toml: what an assignment is, what is refused; and the course, found upwards from where one stands."""
+
 from __future__ import annotations
 
 import re
@@ -7,7 +9,14 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignment import find_assignment, load_assignment
+from autograder.grading.assignment import (
+    find_assignment,
+    find_assignments,
+    find_course,
+    load_assignment,
+    nearest_root,
+    unreadable,
+)
 from autograder.grading.fixtures import read_fixtures
 from autograder.vocabulary.errors import FixtureError, UsageError
 
@@ -39,20 +48,9 @@ timeout = 0.5
 hint = "What is g?"
 public = ["second-small"]
 """
-THIRD = """
-[[item]]
-id = "third"
-function = "f"
-title = "the third thing"
-points = 4
-timeout = 5
-hint = "What is f of f?"
-public = []
-hidden = ["third-small"]
-"""
 
 
-def write(root: Path, text: str = HEAD + FIRST + SECOND + THIRD, name: str = "demo") -> Path:
+def write(root: Path, text: str = HEAD + FIRST + SECOND, name: str = "demo") -> Path:
     """The folder of an assignment whose items.toml is `text`."""
     folder = root / "fixtures" / name
     folder.mkdir(parents=True)
@@ -110,13 +108,6 @@ def test_assignment_is_what_its_file_says(tmp_path: Path) -> None:
     first = demo.item("first")
     assert (first.points, first.timeout, first.hint) == (2.5, 5.0, "What is f?")
     assert (first.public, first.hidden) == (("first-small",), ("first-wide",))
-
-
-def test_item_has_hints_by_case_and_by_value(tmp_path: Path) -> None:
-    more = '[item.hints]\nfirst-small = "What is f of 1?"\nslope = "What is its slope?"\n'
-    told = load_assignment(write(tmp_path, HEAD + FIRST + more + SECOND)).item("first").hints
-    assert told == {"first-small": "What is f of 1?", "slope": "What is its slope?"}
-    assert load_assignment(tmp_path / "fixtures" / "demo").item("second").hints == {}
 
 
 CURVE = """
@@ -217,3 +208,87 @@ def test_untouched_module_is_handout_s_and_empty_before_first_release(tmp_path: 
     assert demo.untouched_source() == "def f(): ...\n"
     (demo.folder / "untouched.py").write_text("def f(): pass\n")
     assert demo.untouched_source() == "def f(): pass\n"
+
+
+# The course
+
+
+def course(root: Path, name: str = "demo") -> Path:
+    write(root, (HEAD + FIRST).replace('"demo"', f'"{name}"'), name)
+    return root
+
+
+def test_course_is_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
+    course(tmp_path / "outer")
+    inner = course(tmp_path / "outer" / "inner")
+    (inner / "work" / "deep").mkdir(parents=True)
+    assert find_course(inner / "work" / "deep") == inner
+    assert find_course(inner / "fixtures" / "demo") == inner
+    assert find_course(inner / "work" / "missing.py") == inner
+
+
+def test_staff_in_handout_of_course_stand_in_course(tmp_path: Path) -> None:
+    root = course(tmp_path / "course")
+    (root / "solution").mkdir()
+    handout = course(root / "handout" / "demo")
+    assert find_course(handout) == root
+    assert nearest_root(handout) == handout, "what a student checks is held against the handout's own cases"
+
+
+def test_where_nothing_upwards_holds_fixtures_there_is_no_course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fixtures").mkdir()
+    for find in (find_course, nearest_root):
+        with pytest.raises(UsageError, match=r"no course here: neither .* nor a folder above .* --course DIR\."):
+            find(tmp_path)
+
+
+def test_relative_path_is_looked_up_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (course(tmp_path) / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    assert find_course(Path()) == nearest_root(Path()) == tmp_path
+
+
+def test_work_outside_course_is_checked_by_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(course(tmp_path / "course"))
+    (tmp_path / "downloads").mkdir()
+    assert nearest_root(tmp_path / "downloads") == tmp_path / "course"
+
+
+def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None:
+    course(course(tmp_path), "grpo")
+    assert find_assignment(tmp_path, "grpo").name == "grpo"
+    with pytest.raises(UsageError, match=r"several assignments\. .*--assignment: demo, grpo\."):
+        find_assignment(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
+def test_unknown_assignment_is_refused_with_names_there_are(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
+        find_assignment(course(tmp_path), name)
+
+
+def test_course_without_assignments_is_kits_fault(tmp_path: Path) -> None:
+    (tmp_path / "fixtures" / "empty").mkdir(parents=True)
+    with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
+        find_assignments(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "assignment = [", 'assignment = "half"\n', b"\xff\xfe"], ids=repr)
+def test_one_half_written_assignment_stops_no_command_about_another(tmp_path: Path, text: str | bytes) -> None:
+    half = course(tmp_path) / "fixtures" / "half"
+    half.mkdir()
+    (half / "items.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert [one.name for one in find_assignments(tmp_path)] == ["demo"]
+    assert find_assignment(tmp_path, "demo").name == "demo"
+    assert list(unreadable(tmp_path)) == ["half"]
+    with pytest.raises(FixtureError, match=r"half/items\.toml"):
+        find_assignment(tmp_path, "half")
+
+
+def test_where_every_assignment_is_half_written_first_says_why(tmp_path: Path) -> None:
+    write(tmp_path, "assignment = [")
+    with pytest.raises(FixtureError, match=r"demo/items\.toml is not TOML"):
+        find_assignments(tmp_path)
