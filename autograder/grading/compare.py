@@ -135,7 +135,7 @@ def _compare_with_other(expectation: Expectation, observation: Observation) -> M
     if twin.array is None:
         return None
     is_alike = own.dtype == twin.dtype and expectation.attached is None
-    if own.array is not None and is_alike and _equal_values(own.array, twin.array):
+    if own.array is not None and is_alike and np.array_equal(own.array, twin.array, equal_nan=True):
         return None  # the same nan is the same, though it is right nowhere
     right = replace(expectation, array=twin.array, dtype=twin.dtype, like="")
     return (_compare_gradient if expectation.kind == "gradient" else _compare_value)(right, own)
@@ -216,15 +216,12 @@ def _squeeze_to_expected(expectation: Expectation, returned: Returned) -> Return
 
 def _compare_argument(expectation: Expectation, returned: Returned) -> Mismatch | None:
     before, after = expected_array(expectation), returned.array
-    same = after is not None and after.dtype == before.dtype and after.shape == before.shape
+    if after is None or after.dtype != before.dtype or after.shape != before.shape:
+        return Mismatch("purity", expectation, returned)
     # the same bytes hold the same values, which is quicker to see than that NaN is NaN
-    if same and after is not None and (after.tobytes() == before.tobytes() or _equal_values(after, before)):
+    if after.tobytes() == before.tobytes() or np.array_equal(after, before, equal_nan=True):
         return None
     return Mismatch("purity", expectation, returned)
-
-
-def _equal_values(after: Array, before: Array) -> bool:
-    return bool(np.array_equal(after, before, equal_nan=True))
 
 
 def _compare_arrays(expectation: Expectation, returned: Returned, expected: Array) -> Mismatch | None:
@@ -240,6 +237,11 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
     finite = np.isfinite(observed) | right  # an infinity where one is expected is as good as a number
     indices = np.argwhere(wrong)
     shown = [tuple(index) for index in indices[:SHOWN].tolist()]
+    relative = None
+    if (np.isfinite(observed) & np.isfinite(wide)).all():
+        scale = float(np.abs(wide).max()) or 1.0
+        with np.errstate(all="ignore"):
+            relative = float((np.abs(observed - wide) / np.maximum(np.abs(wide), 1e-3 * scale)).max())
     return Mismatch(
         rung="values" if finite.all() or np.isinf(wide).any() else "finite",
         expectation=expectation,
@@ -248,7 +250,7 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
         differing=len(indices),
         total=wide.size,
         shared=_shared_index(indices, expectation.axes, wide.shape),
-        relative=_greatest_relative(observed, wide) if (np.isfinite(observed) & np.isfinite(wide)).all() else None,
+        relative=relative,
     )
 
 
@@ -268,12 +270,6 @@ def right_places(expectation: Expectation, observed: Array) -> Array:
 def widened(array: Array) -> Array:
     """Return the array as float64."""
     return array.astype(np.float64, copy=False)
-
-
-def _greatest_relative(observed: Array, expected: Array) -> float:
-    scale = float(np.abs(expected).max()) or 1.0
-    with np.errstate(all="ignore"):
-        return float((np.abs(observed - expected) / np.maximum(np.abs(expected), 1e-3 * scale)).max())
 
 
 def _shared_index(indices: Array, axes: Sequence[str], shape: Sequence[int]) -> tuple[str, int] | None:
@@ -298,7 +294,7 @@ def fault_of(claim: Mapping[str, Any], returned: Mapping[str, Returned]) -> str:
     """Say what is wrong with a student's example, as a phrase; "" where it is one of what was asked for."""
     if fault := _fault_of_form(claim, returned):
         return fault
-    known = {name: _array(returned[name]) for name in claim["of"]}
+    known = {name: widened(array) for name in claim["of"] if (array := returned[name].array) is not None}
     with np.errstate(all="ignore"):
         for name, formula in claim.get("let", {}).items():
             known[name] = evaluate(formula, known)
@@ -342,11 +338,6 @@ def _fault_of_form(claim: Mapping[str, Any], returned: Mapping[str, Returned]) -
             return f"{name} has {value.array.size} entries"
         if value.array.size != sizes[axis]:
             return " and ".join(claim["of"]) + " have different sizes"
-        if not np.isfinite(_array(value)).all():
+        if not np.isfinite(value.array).all():
             return f"{name} is not finite"
     return ""
-
-
-def _array(returned: Returned) -> Array:
-    assert returned.array is not None
-    return returned.array.astype(np.float64)

@@ -37,7 +37,7 @@ from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import write_atomically
-from autograder.vocabulary.report import CaseResult, ItemResult
+from autograder.vocabulary.report import ItemResult
 from autograder.vocabulary.text import visible
 
 DRAWN = 24  # trials of an item
@@ -237,7 +237,12 @@ class Search:
                 tried |= {(name, step.identity) for step in waiting[name]}
             if not any(waiting.values()):
                 break
-        texts = {name: self._confirm(by_id[name], *found) for name, found in best.items()}
+        texts = {}
+        for name, (trial, kind) in best.items():  # once more with nothing called before it, as when it is pasted
+            if self.calls and (case := trial.as_case(by_id[name])) is not None:
+                fault = fault_of_call(case, self._run([(by_id[name], case)])[0])
+                if fault is not None and _kind(fault) == kind:
+                    texts[name] = counterexample_text(trial, case, fault, self.place)
         return {name: text for name, text in texts.items() if text}
 
     def _run_round(
@@ -259,15 +264,6 @@ class Search:
             elif trials is not None and (fault := fault_of_call(case, outcome)) is not None:
                 trials.append((trial, _kind(fault)))
         return wrong
-
-    def _confirm(self, item: Item, trial: Trial, kind: Kind) -> str:
-        """Write the text, if the trial goes wrong where nothing was called before it, as it will when it is pasted."""
-        case = trial.as_case(item)
-        if case is None or not self.calls:
-            return ""
-        fault = fault_of_call(case, self._run([(item, case)])[0])
-        is_same = fault is not None and _kind(fault) == kind
-        return counterexample_text(trial, case, fault, self.place) if fault is not None and is_same else ""
 
     def _run(self, calls: Sequence[tuple[Item, Case]]) -> list[Outcome]:
         requests = [case.request(item) for item, case in calls]
@@ -329,32 +325,18 @@ def _rounder(trial: Trial) -> Iterator[Trial]:
     for name, array in trial.inputs.items():
         if name in trial.fixed:
             continue
-        for changed in (*_throughout(array), *(_somewhere(array) if array.size <= MANY else ())):
+        simple = [np.zeros_like(array), np.ones_like(array), np.abs(array)]
+        if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
+            simple += [np.round(array), np.round(array * 2) / 2, np.round(array, 1)]
+        for index in np.ndindex(*array.shape) if array.size <= MANY else ():
+            number = float(array[index])
+            if np.isfinite(number):
+                for other in dict.fromkeys((0.0, 1.0, 2.0, abs(number), float(round(number)), float(int(number)))):
+                    simple.append(array.copy())
+                    simple[-1][index] = other
+        for changed in simple:
             if not np.array_equal(changed, array):
-                yield replace(
-                    trial, inputs={**trial.inputs, name: np.asarray(changed)}
-                )  # a scalar, where it has 0 axes
-
-
-def _throughout(array: Array) -> Iterator[Array]:
-    yield np.zeros_like(array)
-    yield np.ones_like(array)
-    yield np.abs(array)
-    if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
-        yield np.round(array)
-        yield np.round(array * 2) / 2
-        yield np.round(array, 1)
-
-
-def _somewhere(array: Array) -> Iterator[Array]:
-    for index in np.ndindex(*array.shape):
-        number = float(array[index])
-        if not np.isfinite(number):
-            continue
-        for candidate in dict.fromkeys((0.0, 1.0, 2.0, abs(number), float(round(number)), float(int(number)))):
-            changed = array.copy()
-            changed[index] = candidate
-            yield changed
+                yield replace(trial, inputs={**trial.inputs, name: np.asarray(changed)})  # of 0 axes it is a scalar
 
 
 # What draws
@@ -554,18 +536,13 @@ def calls_of(items: Iterable[ItemResult], cases: Sequence[Case]) -> dict[str, st
     by_id = {case.id: case for case in cases}
     calls = {}
     for item in items:
-        first = first_wrong_case(item)
-        if first is not None and first.case in by_id and (text := short_call(by_id[first.case])):
-            calls[item.item] = text
-    return calls
-
-
-def first_wrong_case(item: ItemResult) -> CaseResult | None:
-    """Return the first case of an item that is wrong, if it is public and the item's message is about it."""
-    first = next((case for case in item.cases if case.verdict != "passed"), None)
-    if first is None or first.visibility != "public" or first.verdict not in ("failed", "raised", "timed_out"):
-        return None
-    return None if item.counterexample or item.hint.endswith(START_THERE) else first
+        first = next((case for case in item.cases if case.verdict != "passed"), None)
+        is_shown = item.counterexample or item.hint.endswith(START_THERE)
+        if first is None or first.visibility != "public" or is_shown or first.case not in by_id:
+            continue
+        if first.verdict in ("failed", "raised", "timed_out"):
+            calls[item.item] = short_call(by_id[first.case])
+    return {item: call for item, call in calls.items() if call}
 
 
 def short_call(case: Case) -> str:

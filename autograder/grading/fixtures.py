@@ -16,7 +16,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -204,28 +204,20 @@ def _describe_case(case: Case, tensors: dict[str, Array]) -> dict[str, Any]:
     for expectation in case.expected:
         if expectation.array is not None:
             tensors[f"{case.id}/expected/{expectation.name}"] = expectation.array
+    usual = {field.name: field.default for field in fields(Expectation)}
     return {
         "case": case.id,
-        "item": case.item,
-        "function": case.function,
-        "title": case.title,
+        **{name: getattr(case, name) for name in ("item", "function", "title", "visibility", "probe")},
         **({"hint": case.hint} if case.hint else {}),
-        "visibility": case.visibility,
-        "probe": case.probe,
         "params": dict(case.params),
         "inputs": list(case.inputs),
-        "expected": [_describe_expectation(expectation) for expectation in case.expected],
+        "expected": [
+            {name: value for name, value in vars(one).items() if name != "array" and value != usual[name]}
+            for one in case.expected
+        ],
         "mistakes": {
             slug: _describe_mistake(f"{case.id}/mistake/{slug}", seen, tensors) for slug, seen in case.mistakes.items()
         },
-    }
-
-
-def _describe_expectation(expectation: Expectation) -> dict[str, Any]:
-    return {
-        name: getattr(expectation, name)
-        for name in Expectation.__dataclass_fields__
-        if name != "array" and getattr(expectation, name) != Expectation.__dataclass_fields__[name].default
     }
 
 
@@ -242,28 +234,20 @@ def _describe_mistake(prefix: str, seen: Observation | Raised, tensors: dict[str
 
 
 def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
-    name = entry["case"]
-    return Case(
-        id=name,
-        item=entry["item"],
-        function=entry["function"],
-        title=entry["title"],
-        visibility=entry["visibility"],
-        probe=entry["probe"],
-        params=entry["params"],
-        inputs={key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
-        expected=tuple(_expectation(name, expectation, tensors) for expectation in entry["expected"]),
-        mistakes={slug: _mistake(f"{name}/mistake/{slug}", seen, tensors) for slug, seen in entry["mistakes"].items()},
-        hint=entry.get("hint", ""),
-    )
-
-
-def _expectation(case: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Expectation:
-    array = tensors.get(f"{case}/expected/{entry['name']}")
-    if array is None and entry["kind"] in ("value", "gradient", "unchanged"):
-        raise ValueError(f"{case} has no expected {entry['name']}")
-    sequences = {key: tuple(entry.get(key, ())) for key in ("axes", "forgiven")}
-    return Expectation(**{**entry, **sequences}, array=array)
+    name, expected = entry["case"], []
+    for described in entry["expected"]:
+        array = tensors.get(f"{name}/expected/{described['name']}")
+        if array is None and described["kind"] in ("value", "gradient", "unchanged"):
+            raise ValueError(f"{name} has no expected {described['name']}")
+        sequences = {key: tuple(described.get(key, ())) for key in ("axes", "forgiven")}
+        expected.append(Expectation(**{**described, **sequences}, array=array))
+    read = {
+        "id": name,
+        "inputs": {key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
+        "expected": tuple(expected),
+        "mistakes": {s: _mistake(f"{name}/mistake/{s}", seen, tensors) for s, seen in entry["mistakes"].items()},
+    }
+    return Case(**{key: value for key, value in entry.items() if key != "case"} | read)
 
 
 def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Observation | Raised:
@@ -333,7 +317,7 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     """
     folder = folder or assignment.folder
     manifest_bytes = _read(folder / MANIFEST)
-    manifest = _parse_manifest(manifest_bytes, folder / MANIFEST)
+    manifest = manifest_of(manifest_bytes, folder / MANIFEST)
     if manifest["assignment"] != assignment.name:
         raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
@@ -349,11 +333,15 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
         if hashlib.sha256(compared).hexdigest() != sha256 and not _says_the_same(data, folder / name, sha256):
             raise FixtureError(
                 f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
-                f"Restore it, or run `{_regenerate_command(manifest, assignment, folder)}`."
+                f"Restore it, or run `autograder fixtures regenerate`{' as for that term' * ('term' in manifest)}."
             )
         if stored:
             cases += decode(data, path)
-    _check_complete(assignment, cases, hidden=hidden)
+    there = {(case.item, case.visibility, case.id) for case in cases}
+    for item in (*assignment.items, *assignment.curves):
+        for visibility, listed in (("public", item.public), ("hidden", item.hidden if hidden else ())):
+            for name in (name for name in listed if (item.id, visibility, name) not in there):
+                raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
     graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
     sha256 = hashlib.sha256(plain_lines(manifest_bytes)).hexdigest()
     return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
@@ -385,16 +373,8 @@ def _says_the_same(data: bytes, copy: Path, sha256: str) -> bool:
     return same and hashlib.sha256(plain_lines(stored)).hexdigest() == sha256
 
 
-def _regenerate_command(manifest: Mapping[str, Any], assignment: Assignment, folder: Path) -> str:
-    """Spell the command that makes the set anew, with the options that it was made with."""
-    term = manifest.get("term")
-    if not isinstance(term, dict):
-        return "autograder fixtures regenerate"
-    options = f"--assignment {assignment.name} --term {term.get('name')} --secret-file FILE --out {folder}"
-    return f"autograder fixtures regenerate {options}"
-
-
-def _parse_manifest(data: bytes, path: Path) -> dict[str, Any]:
+def manifest_of(data: bytes, path: Path) -> dict[str, Any]:
+    """Read a manifest; raises FixtureError where it is none, or lists what is no file in its folder."""
     try:
         manifest = json.loads(data)
     except (ValueError, RecursionError):
@@ -412,15 +392,6 @@ def _parse_manifest(data: bytes, path: Path) -> dict[str, Any]:
     if strange := [name for name in manifest["files"] if not STORED_NAME.fullmatch(name)]:
         raise FixtureError(f"{path} lists {strange[0]!r}, which is not the name of a file in its folder. Restore it.")
     return manifest
-
-
-def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) -> None:
-    stored = {(case.item, case.visibility, case.id) for case in cases}
-    for item in (*assignment.items, *assignment.curves):
-        listed = [("public", name) for name in item.public] + [("hidden", name) for name in item.hidden if hidden]
-        for visibility, name in listed:
-            if (item.id, visibility, name) not in stored:
-                raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
 
 
 def _in_order(items: Iterable[Item], cases: list[Case]) -> list[Case]:

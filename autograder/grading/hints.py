@@ -10,7 +10,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -273,7 +273,9 @@ def other_default(failing: Sequence[Case], handed_out: Mapping[str, Function], w
         if case.function not in handed_out or case.function not in written:
             return ""
         usual, own = handed_out[case.function].defaults, written[case.function].defaults
-        given = {*case.inputs, *_keys(case.params)} - _left_out(case.params)
+        without = [case.params.get("defaults"), *(c.get("without") for c in case.params.get("also", {}).values())]
+        left_out = {name for names in without if isinstance(names, list) for name in names}
+        given = {*case.inputs, *_keys(case.params)} - left_out
         differing = (
             f"By default {name} is {default} in the handout; in your first line of {case.function} it is "
             f"{visible(own[name], 40)}."
@@ -289,9 +291,3 @@ def _keys(params: object) -> set[str]:
     if isinstance(params, Mapping):
         return set(params).union(*map(_keys, params.values()))
     return set().union(*map(_keys, params)) if isinstance(params, (list, tuple)) else set()
-
-
-def _left_out(params: Mapping[str, Any]) -> set[str]:
-    """Return the names that some call of the case leaves out."""
-    lists = [params.get("defaults"), *(call.get("without") for call in params.get("also", {}).values())]
-    return {name for names in lists if isinstance(names, list) for name in names}

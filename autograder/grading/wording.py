@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable
 
-from autograder.grading.compare import Difference, Mismatch, right_places
+from autograder.grading.compare import Mismatch, right_places
 from autograder.grading.fixtures import Case, Expectation, are_flags
 from autograder.sandbox.calls import Outcome, Raised, Returned
 from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
@@ -146,8 +146,10 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
                 return f"The value of {what} is not right."
             return f"{what} {named_shape(expectation)}: not all values are right."
         case "finite" | "values":
-            right = f"\nright: {_right(mismatch)}" if mismatch.right else ""
-            return f"{_values_line(case, mismatch)}{right}"
+            more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
+            listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])
+            listed = listed if len(listed) <= MAX_LISTED else f"the {len(mismatch.right)} others"
+            return _values_line(case, mismatch) + (f"\nright: {listed}" if listed else "")
         case "graph" if expectation.attached:
             return f"{what} should carry a graph: the value is right, but nothing can be learned from it."
         case "graph":
@@ -275,13 +277,6 @@ def _how_many(mismatch: Mismatch) -> str:
     return f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"
 
 
-def _right(mismatch: Mismatch) -> str:
-    """Name what else was returned, and is right."""
-    more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
-    listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])
-    return listed if len(listed) <= MAX_LISTED else f"the {len(mismatch.right)} others"
-
-
 def is_near_miss(mismatch: Mismatch) -> bool:
     """Tell whether all values are finite, and right or nearly so."""
     return mismatch.relative is not None and mismatch.relative <= NEAR_MISS
@@ -314,8 +309,12 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
     if reveal:
         if _is_unseen(observed) and "{observed}" not in message:
             return f"Nothing was seen of this: {expectation.what}."
-        write = _as_python if expectation.name.partition(" ")[0] == "result" else plain
-        wanted, seen = write(expectation.value), visible(write(observed), MAX_SEEN)
+        is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
+        wanted, seen = (
+            repr(json.loads(json.dumps(value, sort_keys=True))) if is_result else plain(value)
+            for value in (expectation.value, observed)
+        )
+        seen = visible(seen, MAX_SEEN)
         return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
     if expectation.diagnosis:
         return f"Look at this: {expectation.what}."
@@ -330,11 +329,6 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 
 def _is_unseen(observed: object) -> bool:
     return observed is None or observed == []
-
-
-def _as_python(value: object) -> str:
-    """Write what a function returned as Python shows it, keys in order: 'a' and 'a ' are not the same."""
-    return repr(json.loads(json.dumps(value, sort_keys=True)))
 
 
 def plain(value: object, depth: int = MAX_DEPTH) -> str:
@@ -360,15 +354,13 @@ def plain(value: object, depth: int = MAX_DEPTH) -> str:
 def table(mismatch: Mismatch) -> list[str]:
     """Write a headline, one line for each of the first places that differ, and how many more there are."""
     axes = "[" + " ".join(mismatch.expectation.axes) + "]" if mismatch.expectation.axes else ""
-    rows = [(axes, "yours", "expected"), *(_row(difference) for difference in mismatch.first)]
+    rows = [(axes, "yours", "expected")]
+    for place in mismatch.first:
+        index = "[" + " ".join(map(str, place.index)) + "]" if place.index else ""
+        numbers = place.observed + 0.0, place.expected + 0.0  # which makes 0 of -0
+        pairs = [(f"{numbers[0]:.{digits}g}", f"{numbers[1]:.{digits}g}") for digits in MORE_DIGITS]
+        rows.append((index, *next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
     more = mismatch.differing - len(mismatch.first)
     return lines + ([f"  … {more} more"] if more > 0 else [])
-
-
-def _row(difference: Difference) -> tuple[str, str, str]:
-    index = "[" + " ".join(str(n) for n in difference.index) + "]" if difference.index else ""
-    observed, expected = difference.observed + 0.0, difference.expected + 0.0  # which makes 0 of -0
-    pairs = [(f"{observed:.{digits}g}", f"{expected:.{digits}g}") for digits in MORE_DIGITS]
-    return index, *next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])

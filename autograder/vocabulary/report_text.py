@@ -50,7 +50,13 @@ def item_lines(
     before, found, after = item.message.partition(f"\n{place[0]}\n" if place else "\0")
     message = before + "\n".join(after.split("\n")[1:]) if found else item.message  # the place shows that line
     text = [f"  {line}" for line in visible(message, newlines=True).splitlines()]
-    lines += [part for line in text for part in _fitted(line, width)] if fit else text
+    for line in text:
+        if fit and len(line) > width and "   " not in line.strip():  # a row of a table stays whole
+            margin = line[: len(line) - len(line.lstrip())]
+            fold = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
+            lines += fold.wrap(line.strip())
+        else:
+            lines.append(line)
     if like:
         lines.append(f"  Hint and line: as for {like}.")
     else:
@@ -60,15 +66,6 @@ def item_lines(
     if again and item.verdict not in ("missing", "not_graded") and not item.fails_unseen:
         lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
-
-
-def _fitted(line: str, width: int) -> list[str]:
-    """Break a line between words into lines that begin as it does; a row of a table stays whole."""
-    if len(line) <= width or "   " in line.strip():
-        return [line]
-    margin = line[: len(line) - len(line.lstrip())]
-    wrapped = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
-    return wrapped.wrap(line.strip())
 
 
 def counterexample_lines(item: ItemResult) -> list[str]:

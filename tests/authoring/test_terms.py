@@ -173,8 +173,8 @@ def test_term_set_survives_comment_and_names_command_after_change(kit: Path, tmp
     change(items, "points = 6", "points = 7")
     with pytest.raises(FixtureError) as refused:
         read_fixtures(toy_assignment(kit), folder=tmp_path / "term")
-    options = f"--assignment toy --term 2027-spring --secret-file FILE --out {tmp_path / 'term'}"
-    assert f"`autograder fixtures regenerate {options}`" in str(refused.value)
+
+    assert "`autograder fixtures regenerate` as for that term" in str(refused.value)
 
 
 @pytest.mark.parametrize(
