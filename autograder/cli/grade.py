@@ -67,7 +67,6 @@ MAX_MISTAKES = 3
 MAX_REMARK = 100  # characters of what stands out
 WIDEST_NAME = 24
 LEAST_ROOM = 30  # columns for what stands out: as long as most names of mistakes
-GAP = 2  # columns between two
 WRITTEN = {  # what `grade` writes, for people
     "index.html": "  the class",
     "feedback": f"{os.sep}  a page for each student",
@@ -231,22 +230,18 @@ def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignm
     if figures.students > MAX_ROWS:
         return _large_class_table(title, figures, assignment)
     reports = list(reports)
-    names = max([len("student"), *(len(visible(report.student, 40)) for report in reports)])
-    used = min(names, WIDEST_NAME) + max([len("points"), *(len(_points(report)) for report in reports)]) + 3 * GAP
     columns = [short_name(function).replace("_", "\n") for function in assignment.functions]
-    room = width - used - sum(_width(name) + GAP for name in columns)
-    whole = len(columns) <= MAX_COLUMNS and room >= LEAST_ROOM
-    if not whole:
-        columns = ["functions\ncomplete"]
-        room = width - used - _width(columns[0]) - GAP
+    names = max([len("student"), *(len(visible(report.student, 40)) for report in reports)])
+    used = min(names, WIDEST_NAME) + 2 + sum(2 + max(5, *map(len, name.split("\n"))) for name in ("points", *columns))
+    is_whole = len(columns) <= MAX_COLUMNS and width - used >= LEAST_ROOM
     table = empty_table(title)
     table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
-    table.add_column("points", justify="right")
-    for name in columns:
+    for name in ("points", *(columns if is_whole else ["functions\ncomplete"])):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("what stands out", overflow="fold")
     for report in reports:
-        if whole:
+        total = "not graded" if report.points is None else number(report.points)
+        if is_whole:
             by_function = [
                 _sum(item.points for item in report.items if item.function == function)
                 for function in assignment.functions
@@ -255,18 +250,10 @@ def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignm
             of = len(assignment.functions)
             incomplete = {item.function for item in report.items if item.verdict != "passed"}
             by_function = ["" if report.points is None else f"{of - len(incomplete)} of {of}"]
-        remark = textwrap.shorten(
-            visible(stands_out(report), 400), MAX_REMARK, placeholder=" …", break_on_hyphens=False
-        )
-        too_long = any(len(word) > room for word in remark.split())  # then a line may also end after a hyphen
-        lines = "\n".join(textwrap.wrap(remark, max(room, 1), break_on_hyphens=too_long))
-        table.add_row(*map(Text, (visible(report.student, 40), _points(report), *by_function, lines)))
+        whole = visible(stands_out(report), 400)
+        remark = textwrap.shorten(whole, MAX_REMARK, placeholder=" …", break_on_hyphens=False)
+        table.add_row(*map(Text, (visible(report.student, 40), total, *by_function, remark)))
     return table
-
-
-def _width(heading: str) -> int:
-    """Return how wide a column of points is."""
-    return max(5, *map(len, heading.split("\n")))
 
 
 def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> Table:
@@ -288,10 +275,6 @@ def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> 
     table.add_row("all", _sum([figures.mean]), number(figures.max_points), full_marks)
     table.caption = f"Each of the {figures.students:,} students has a row in index.html and grades.csv."
     return table
-
-
-def _points(report: Report) -> str:
-    return "not graded" if report.points is None else number(report.points)
 
 
 def _sum(points: Iterable[float | None]) -> str:

@@ -78,7 +78,16 @@ def gradebook(
     Of a folder that holds the grades of several assignments, write one page and one gradebook of the whole course.
     """
     if is_course(grades):
-        _write_course(grades, rules_given=any((policy, overrides, timestamps, assignment)))
+        if policy or overrides or timestamps or assignment:
+            raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
+        here = course()
+        titles = {name: name for name in unreadable(here)} | {each.name: each.title for each in find_assignments(here)}
+        graded = read_course(grades, titles)
+        write_course(grades, graded)
+        print(f"{counted(len(students_of(graded)), 'student')}, {counted(len(graded), 'assignment')}:")
+        print("\n".join(course_lines(graded)))
+        for name, what in (("index.html", "the course"), ("grades.csv", "the gradebook")):
+            print(f"  {visible(str(grades / name))}  {what}")
         return
     reports = stored_reports(grades)
     chosen = find_assignment(course(), assignment or reports[0].assignment)
@@ -89,19 +98,6 @@ def gradebook(
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     show_changes(grades, reports, rules, rules, replace=replace)
     apply_rules(grades, reports, chosen, rules)
-
-
-def _write_course(grades: Path, *, rules_given: bool) -> None:
-    if rules_given:
-        raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
-    here = course()
-    titles = {name: name for name in unreadable(here)} | {each.name: each.title for each in find_assignments(here)}
-    graded = read_course(grades, titles)
-    write_course(grades, graded)
-    print(f"{counted(len(students_of(graded)), 'student')}, {counted(len(graded), 'assignment')}:")
-    print("\n".join(course_lines(graded)))
-    for name, what in (("index.html", "the course"), ("grades.csv", "the gradebook")):
-        print(f"  {visible(str(grades / name))}  {what}")
 
 
 def similar(

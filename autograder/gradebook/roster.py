@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
@@ -52,18 +52,6 @@ class Roster:
     @functools.cached_property
     def _positions(self) -> dict[str, int | None]:
         return index(person.keys for person in self.people)
-
-
-@dataclass(frozen=True)
-class Matches(Generic[AnyStudent]):
-    """Which report belongs to which row of a table.
-
-    rows      position of a row → the report of its student
-    unknown   students with a report whom the table does not hold, or not clearly
-    """
-
-    rows: Mapping[int, AnyStudent]
-    unknown: tuple[str, ...]
 
 
 def read_roster(path: Path) -> Roster:
@@ -153,8 +141,10 @@ def alternatives(student: str, identity: str) -> list[str]:
 
 def find_rows(
     reports: Iterable[AnyStudent], keys: Iterable[frozenset[str]], roster: Roster | None = None, ids: Sequence[str] = ()
-) -> Matches[AnyStudent]:
-    """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown.
+) -> tuple[dict[int, AnyStudent], tuple[str, ...]]:
+    """Find the report of each row, known by its `keys`: position → report, and the students whom no row is clearly of.
+
+    Of two reports for one row, both are unknown.
 
     ids   of the rows, as reports of this platform have them: of such a report the id decides, or else the roster, and
           never a name; of any other report the roster decides before the name
@@ -179,7 +169,7 @@ def find_rows(
         else:
             claims.setdefault(position, []).append(report)
     unknown += [report.student for claim in claims.values() if len(claim) > 1 for report in claim]
-    return Matches({at: claim[0] for at, claim in claims.items() if len(claim) == 1}, tuple(sorted(unknown)))
+    return {at: claim[0] for at, claim in claims.items() if len(claim) == 1}, tuple(sorted(unknown))
 
 
 def named(students: Sequence[str]) -> str:

@@ -11,7 +11,6 @@ Nothing here may import more than a container's requirements install (see `bundl
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import stat
@@ -35,7 +34,6 @@ from autograder.vocabulary.report import VERDICT_WORDS, CaseResult, ItemResult, 
 from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_lines, item_markdown, notes_beside
 from autograder.vocabulary.text import visible
 
-MAX_METADATA = 4 * 2**20
 RESULTS = "results/results.json"  # where both platforms look
 GUARDS = (("landlock", "identity"), ("seccomp",))  # of each pair one: else student code could read the hidden cases
 
@@ -46,13 +44,13 @@ MAX_PRAIRIELEARN_BYTES = 1_000_000
 TEXT_LENGTHS = (20_000, 5_000, 1_000, 200, 0)  # characters a test; the longest that lets the whole stay under that
 
 
-def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Submission, Report]:
+def grade(folder: Path) -> tuple[Submission, Report]:
     """Grade the one submission in `folder`. Raises GraderFault where nothing here guards the hidden cases."""
-    chosen = assignment_of_submissions(find_course(ENGINE), [folder], assignment)
+    chosen = assignment_of_submissions(find_course(ENGINE), [folder])
     fixtures = read_fixtures(chosen)
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise GraderFault(f"{folder} is no folder: the platform has put no submission there.")
-    candidate = Candidate(student, folder.resolve(), "submission")
+    candidate = Candidate("student", folder.resolve(), "submission")  # the platform knows who it is
     submission = read_limited(candidate, chosen.module, chosen.untouched_source())
     with Sandbox() as sandbox:
         for guards in GUARDS:
@@ -65,10 +63,10 @@ def run_gradescope(base: Path, hidden_cases: Visibility = "visible") -> None:
     """Grade `base/submission` into `base/results/results.json`; where that fails, raise and leave no file."""
     target = base / RESULTS
     target.unlink(missing_ok=True)
-    submission, report = grade(base / "submission", students_of(base / "submission_metadata.json"))
+    submission, report = grade(base / "submission")
     document = gradescope_results(report, submission.notes, hidden_cases)
     write_atomically(target, json.dumps(document, indent=1) + "\n")
-    print(f"{visible(report.student, 200)}: {report.points} of {report.max_points} points.")
+    print(f"{report.points} of {report.max_points} points.")
 
 
 def run_prairielearn(base: Path) -> None:
@@ -76,7 +74,7 @@ def run_prairielearn(base: Path) -> None:
     target = base / RESULTS
     target.unlink(missing_ok=True)
     try:
-        submission, report = grade(base / "student", "student")
+        submission, report = grade(base / "student")
         if submission.problem:
             document = ungradable([submission.problem])
         else:
@@ -89,18 +87,6 @@ def run_prairielearn(base: Path) -> None:
             reason = "The grader failed, through no fault of yours. Tell your instructor, and submit again."
             write_atomically(target, json.dumps(ungradable([reason]), indent=1) + "\n")
         raise GraderFault(str(error)) from error
-
-
-def students_of(metadata: Path) -> str:
-    """Return the names in Gradescope's submission_metadata.json, all of a group; "student" where it names nobody."""
-    names = []
-    with contextlib.suppress(OSError, ValueError, RecursionError), metadata.open("rb") as stream:
-        data: Any = json.loads(stream.read(MAX_METADATA))
-        users = data.get("users") if isinstance(data, dict) else None
-        for user in users if isinstance(users, list) else []:
-            given = [user.get(key) for key in ("name", "email")] if isinstance(user, dict) else []
-            names.append(next((name.strip() for name in given if isinstance(name, str) and name), ""))
-    return " and ".join(filter(None, names))[:500] or "student"
 
 
 # Gradescope's results.json

@@ -119,10 +119,10 @@ def canvas_csv(
     for row in students:
         name = row[0] if at_id == 1 else f"{row[0]}, {row[1]}"
         keys.append(keys_of({name, *(row[at] for at in range(at_id, info) if "Section" not in header[at])}))
-    matches = find_rows(reports, keys, roster, [f"canvas:{row[at_id].strip()}" for row in students])
+    found, unknown = find_rows(reports, keys, roster, [f"canvas:{row[at_id].strip()}" for row in students])
     rows, kept = [], []
     for position, row in enumerate(students):
-        report, cell = matches.rows.get(position), row[at_grade]
+        report, cell = found.get(position), row[at_grade]
         points = None if report is None or cell.strip().upper() == "EX" else report.points
         if points is None:
             kept.append(row[0])
@@ -133,7 +133,7 @@ def canvas_csv(
     top = [*header[:info], header[at_grade]]
     worth = number(maximum).replace(".", decimal) if possible is None else possible
     text = gradebook.text([top, [POINTS_POSSIBLE, *[""] * (info - 1), worth], *rows])
-    return Export(text, len(students) - len(kept), matches.unknown, tuple(kept))
+    return Export(text, len(students) - len(kept), unknown, tuple(kept))
 
 
 # Moodle
@@ -167,12 +167,12 @@ def moodle_csv(reports: Sequence[Report], worksheet: Table, roster: Roster | Non
             raise UsageError(f"The assignment is worth {worth}: change its maximum grade in Moodle.")
     decimal = "," if any("," in cell for cell in maxima) else "."
     keys = [keys_of({*(row[at] for at in by), own}) for row, own in zip(worksheet.rows, numbers, strict=True)]
-    matches = find_rows(reports, keys, roster, [f"moodle:{participant}" for participant in numbers])
+    found, unknown = find_rows(reports, keys, roster, [f"moodle:{participant}" for participant in numbers])
     rows, locked, folders, graded = [], [], {}, 0
     for position, row in enumerate(worksheet.rows):
         cells = [harmless(cell) if at in by else cell for at, cell in enumerate(row)]
         rows.append(cells)
-        report = matches.rows.get(position)
+        report = found.get(position)
         if report is None:
             continue
         folders[report.student] = feedback_folder(row[by[0]] if by else report.student, numbers[position])
@@ -183,7 +183,7 @@ def moodle_csv(reports: Sequence[Report], worksheet: Table, roster: Roster | Non
             cells[at_grade] = number(report.points).replace(".", decimal)
             graded += 1
     text = worksheet.text([worksheet.header, *rows])
-    return Export(text, graded, matches.unknown, locked=tuple(locked), folders=folders)
+    return Export(text, graded, unknown, locked=tuple(locked), folders=folders)
 
 
 def _worksheet_columns(worksheet: Table) -> tuple[int, int, int | None, int | None, list[int]]:
@@ -324,16 +324,16 @@ def column_csv(
         cells = {name: cell.strip().lstrip("#") for name, cell in zip(headings, row, strict=True) if name in NAMES}
         last, first = cells.pop("last name", ""), cells.pop("first name", "")
         keys.append(keys_of({*cells.values(), *([f"{last}, {first}"] if last and first else [])}))
-    matches = find_rows(reports, keys, roster)
+    found, unknown = find_rows(reports, keys, roster)
 
     decimal = "," if gradebook.delimiter == ";" else "."
     rows = [[*(gradebook.header[place] for place in who), full_heading, *(name for name, _ in column.last)]]
     unsafe = []
-    for position, report in sorted(matches.rows.items()):
+    for position, report in sorted(found.items()):
         identities = [gradebook.rows[position][place] for place in who]
         if any(map(reads_as_formula, identities)):
             unsafe.append(report.student)
         elif report.points is not None:
             points = number(report.points * factor).replace(".", decimal)
             rows.append([*identities, points, *(cell for _, cell in column.last)])
-    return Export(gradebook.text(rows), len(rows) - 1, tuple(sorted([*matches.unknown, *unsafe])))
+    return Export(gradebook.text(rows), len(rows) - 1, tuple(sorted([*unknown, *unsafe])))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import glob
 import os
-import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -43,7 +42,7 @@ from autograder.submissions.handed_in import folder_holds_work
 from autograder.submissions.names import is_too_long, parts_of
 from autograder.submissions.submission import CAPS, Candidate, quoted
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import entries_of, is_folder_at, is_ignored, open_regular
+from autograder.vocabulary.files import entries_of, is_file_at, is_folder_at, is_ignored, open_regular
 from autograder.vocabulary.times import moment_or_none
 
 GITHUB, PLAIN, ONE = "github", "plain", "one"
@@ -122,7 +121,7 @@ class _Opened:
 def _opened(path: Path, stack: ExitStack, assigned: Assigned, layout: str, *, class_zip: bool) -> _Opened:
     if layout == ONE:
         return _Opened(path, _name_of(path), False)
-    if not (path.suffix.lower() == ".zip" and stat.S_ISREG(_mode(path))):
+    if not (path.suffix.lower() == ".zip" and is_file_at(path)):
         place = _unwrapped(path)
         return _Opened(place, _name_of(place))
     if class_zip:
@@ -184,13 +183,6 @@ def _is_of_platform(name: str) -> bool:
     return any(layout.is_name(name) for layout in BY_NAMES)
 
 
-def _mode(path: Path) -> int:
-    try:
-        return path.stat().st_mode
-    except (OSError, ValueError):  # nothing there, or nothing that this user may look at: `place_at` or `read` says so
-        return 0
-
-
 def _is_class(folder: Path, assigned: Assigned) -> bool:
     """Tell whether it is a folder of submissions: a platform's, without a module of its own, or with others' beside."""
     try:
@@ -223,7 +215,7 @@ class _Class:
     def read(self, opened: _Opened) -> None:
         """Add what lies at one place."""
         module, is_class = self.assigned.module, opened.is_class
-        if is_class is None and stat.S_ISDIR(_mode(opened.path)):
+        if is_class is None and is_folder_at(opened.path):
             is_class = self.layout != "" or _is_class(opened.path, self.assigned) or None
         place = place_at(opened.path, module, self.out, is_class=is_class)
         if not place.is_class:
@@ -285,8 +277,7 @@ class _Class:
         return [self._hand_in(candidate) for candidate in candidates_at(place, self.assigned.module)]
 
     def _hand_in(self, candidate: Candidate) -> HandIn:
-        is_folder = stat.S_ISDIR(_mode(candidate.path))
-        submitted = _collected(candidate.path, self.assigned.module) if is_folder else None
+        submitted = _collected(candidate.path, self.assigned.module) if is_folder_at(candidate.path) else None
         return HandIn((Owner(candidate.student),), candidate.path, candidate.shown, submitted=submitted)
 
 

@@ -63,10 +63,10 @@ def read_times(
             raise UsageError(f"{path}: of two times of {visible(row.student, 80)!r} one names a zone and one does not.")
         times[row] = max(before, when)
     ids = [row.identity for row in times]
-    matches = find_rows(people, [row.keys for row in times], roster, ids if all(ids) else ())
+    found, _ = find_rows(people, [row.keys for row in times], roster, ids if all(ids) else ())
     listed = list(times.values())
     by_name = {row.student: when for row, when in times.items() if row.student}
-    return by_name | {report.student: listed[at] for at, report in matches.rows.items()}
+    return by_name | {report.student: listed[at] for at, report in found.items()}
 
 
 def _in_table(path: Path) -> list[tuple[Row, str]]:
