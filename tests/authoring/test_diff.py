@@ -15,7 +15,7 @@ from autograder.authoring.fixtures.terms import Term
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path_factory.mktemp("diff") / "kit", tmp_path_factory)
+    return toy_kit.toy_course(tmp_path_factory.mktemp("diff") / "kit", tmp_path_factory)
 
 
 def test_a_set_does_not_differ_from_itself(kit: Path) -> None:

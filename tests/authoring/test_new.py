@@ -15,7 +15,7 @@ import pytest
 from example_course import example_course
 from in_process import autograder_in_process as run
 from places import KIT
-from toy_kit import toy_kit
+from toy_kit import toy_course
 
 from autograder.authoring import new
 from autograder.authoring.exam.selfcheck import todos
@@ -158,7 +158,7 @@ def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Pa
 def test_a_renaming_is_noted_for_whoever_has_the_old_name(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    kit = toy_kit(tmp_path / "kit", tmp_path_factory)
+    kit = toy_course(tmp_path / "kit", tmp_path_factory)
     path = kit / "fixtures/toy/items.toml"
 
     def renamed(*names: str) -> dict[str, str]:
@@ -178,7 +178,7 @@ def test_a_renaming_is_noted_for_whoever_has_the_old_name(
 def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_function_of_its_own(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    kit = toy_kit(tmp_path / "kit", tmp_path_factory)
+    kit = toy_course(tmp_path / "kit", tmp_path_factory)
     oracle, module = kit / "fixtures/toy/oracle.py", kit / "solution/toy/toy.py"
     oracle.write_text(f"{oracle.read_text()}\n\ndef ramp_gradient(x, factor): ...\n\n\ndef ramp_gradients(): ...\n")
     renamed = renamed_files(find_assignment(kit), "ramp", "slope")[oracle]

@@ -84,7 +84,7 @@ def unpacked(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def toy(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
 def for_functions(assignment: Assignment, *functions: str) -> Assignment:

@@ -14,7 +14,7 @@ import pytest
 from all_assignments import handout_bytes
 from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
-from toy_kit import toy_assignment, toy_kit
+from toy_kit import toy_assignment, toy_course
 
 from autograder.authoring.catalogue import without_marks
 from autograder.authoring.handout.notebook import (
@@ -173,7 +173,7 @@ def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: 
 def test_a_notebook_needs_no_extras_and_no_section_for_a_function(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    toy = toy_assignment(toy_kit(tmp_path / "kit", tmp_path_factory))
+    toy = toy_assignment(toy_course(tmp_path / "kit", tmp_path_factory))
     made = notebook_of(toy)
     names = [cell["id"] for cell in made["cells"]]
     assert names == ["text-title", FIRST, "text-rules", "imports", "ramp", "ramp-values", "shift", "shift-values"]
@@ -205,7 +205,7 @@ def test_given_code_between_functions_comes_before_the_one_below(assignment: Ass
 def test_extras_that_cannot_be_used_are_refused_by_name(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, written: str, complaint: str
 ) -> None:
-    toy = toy_assignment(toy_kit(tmp_path / "kit", tmp_path_factory))
+    toy = toy_assignment(toy_course(tmp_path / "kit", tmp_path_factory))
     (toy.solution / "notebook.toml").write_text(written)
     with pytest.raises(ReleaseError, match=complaint):
         notebook_of(toy)

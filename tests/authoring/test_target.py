@@ -21,7 +21,7 @@ SPRING = Term("2027-spring", SECRET)
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path_factory.mktemp("target") / "kit", tmp_path_factory)
+    return toy_kit.toy_course(tmp_path_factory.mktemp("target") / "kit", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

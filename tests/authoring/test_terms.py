@@ -33,7 +33,7 @@ LISTED = load_expanded(REAL.folder)
 
 @pytest.fixture
 def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
 @pytest.fixture

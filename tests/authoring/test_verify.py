@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,10 +29,7 @@ RAMP = "hidden/ramp-values.safetensors"
 
 @pytest.fixture
 def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    whole = toy_kit.toy_kit_once(tmp_path_factory)
-    for name in ("fixtures", "solution"):
-        shutil.copytree(whole / name, tmp_path / "kit" / name)
-    return tmp_path / "kit"
+    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -44,7 +40,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_unchanged_fixtures_verify_and_are_left_alone(kit: Path) -> None:
     before = contents(kit)
     found = verify(toy_assignment(kit))
-    assert (found.files, found.different, found.versions) == (6, (), {})
+    assert (found.files, found.different, found.versions) == (7, (), {})
     assert contents(kit) == before
     assert not [name for name, module in sys.modules.items() if str(kit) in (getattr(module, "__file__", "") or "")]
 
@@ -68,7 +64,7 @@ def test_verify_tells_changed_generator_unknown_file_and_version(kit: Path) -> N
     assert (done.returncode, done.stderr) == (3, "")
     assert done.stdout.splitlines() == [
         f"torch was 1.2.3 when they were made, and is {versions()['torch']} here.",
-        "3 of 7 files would be made otherwise now:",
+        "3 of 8 files would be made otherwise now:",
         "  hidden/ramp-values.safetensors  not in numbers alone",
         "  manifest.json",
         "  public/left-over.safetensors",
@@ -119,7 +115,7 @@ def test_rounding_is_told_as_a_share_and_passes(kit: Path) -> None:
     first, *others = done.stdout.splitlines()
     assert first.startswith("torch was 1.2.3")
     assert others == [
-        "1 of 6 files would be made otherwise now:",
+        "1 of 7 files would be made otherwise now:",
         f"  {RAMP}  moved: 0.02 of what is allowed (ramp-large: ramp)",
         "That is rounding: no verdict depends on it, and grading here is as good as where they were made.",
     ]

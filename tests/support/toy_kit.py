@@ -146,12 +146,14 @@ TEXTS = {
 
 def toy_kit(target: Path, factory: pytest.TempPathFactory) -> Path:
     """A kit of one's own in `target`: engine, fixtures, solution and handout, made once for all tests."""
-    return shutil.copytree(toy_kit_once(factory), target)
+    return shutil.copytree(made_once("toy-kit", _make, factory), target)
 
 
-def toy_kit_once(factory: pytest.TempPathFactory) -> Path:
-    """That kit, where all tests read it: copy what you change."""
-    return made_once("toy-kit", _make, factory)
+def toy_course(target: Path, factory: pytest.TempPathFactory) -> Path:
+    """Its fixtures and solution in `target`, for commands of this process: the engine is not copied."""
+    for part in ("fixtures", "solution"):
+        shutil.copytree(made_once("toy-kit", _make, factory) / part, target / part)
+    return target
 
 
 def made_once(name: str, make: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Path:
