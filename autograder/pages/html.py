@@ -86,7 +86,7 @@ def _environment() -> jinja2.Environment:
         counterexample=counterexample_lines,
         discrimination_word=discrimination_word,
         duration=_duration,
-        href=_href,
+        href=lambda student: f"feedback/{urllib.parse.quote(file_stem(student), safe='')}.html",
         isolation=isolation_line,
         line=visible,
         number=number,
@@ -121,11 +121,6 @@ def _signed(value: float, digits: int = 2) -> str:
     """`+2.5`, `−0.13`, `0`: with a minus sign as wide as the plus."""
     text = number(round(value, digits))
     return text.replace("-", "\N{MINUS SIGN}") if value < 0 else f"+{text}" if text != "0" else text
-
-
-def _href(student: str) -> str:
-    """The address of a student's feedback page, as the index links to it."""
-    return f"feedback/{urllib.parse.quote(file_stem(student), safe='')}.html"
 
 
 def _blocks(message: str) -> list[tuple[str, Markup]]:

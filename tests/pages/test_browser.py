@@ -132,9 +132,6 @@ def golden(folder: Path = GOLDEN) -> list[Report]:
     return [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 
-SUBMISSIONS = sorted((report.student for report in golden()), key=lambda name: name not in ("emeka", "hana"))
-
-
 @functools.cache
 def a_class(size: int) -> list[Report]:
     """Students who share the answers of the sample class among them, some of them stronger than others."""
@@ -220,7 +217,7 @@ def violations(page: Any) -> list[list[str]]:
 # Students' pages
 
 
-@pytest.mark.parametrize("student", in_short(SUBMISSIONS, 2))
+@pytest.mark.parametrize("student", ["emeka", "hana"])
 def test_student_page_fits_any_window(visit: Callable[..., Seen], student: str) -> None:
     report = next(report for report in golden() if report.student == student)
     seen = visit(feedback_page(report, ["Found a zip."]))
