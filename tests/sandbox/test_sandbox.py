@@ -691,6 +691,7 @@ def test_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox)
     requests = [call(name, name) for name in ("train", "draw", "wrong", "absent", "end", "end")]
     requests += [fact("order", "end"), call("hang", timeout=0.3), call("hang")]
     requests.insert(0, fact("order"))
+    sandbox.start(torch=True)
     held, processes = descriptors(), children(os.getpid())
     with Sandbox(fork=False) as fresh:
         of_torch = program(source, torch=True)

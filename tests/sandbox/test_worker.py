@@ -347,18 +347,17 @@ def test_training_gives_the_same_bits_without_the_compiler() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "says"),
     in_short(
         [
-            "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
-            "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
-            "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
-            f"import {SHAPES} as shapes; print(shapes.expect_true(True), shapes.sym_eq((2, 3), (2, 4)))",
+            ("from torch._dynamo import eval_frame as e; print(e is sys.modules['torch._dynamo.eval_frame'])", "True"),
+            ("print(torch.compile(lambda x: 2 * x, backend='eager')(torch.ones(2)).tolist())", "[2.0, 2.0]"),
+            ("print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())", "6.0"),
+            (f"import {SHAPES} as s; print(s.expect_true(True), s.sym_eq((2, 3), (2, 4)))", "True False"),
         ],
         0,
     ),
 )
-def test_what_asks_for_the_compiler_gets_it(asked: str) -> None:
+def test_what_asks_for_the_compiler_gets_it(asked: str, says: str) -> None:
     step = "\nweight = torch.nn.Parameter(torch.ones(2))\nweight.sum().backward()\ntorch.optim.Adam([weight]).step()\n"
-    code = f"import sys, torch{step}{asked}{step}print(weight.tolist())"
-    assert output_of(POSTPONED + code) == output_of(code)
+    assert output_of(f"{POSTPONED}import sys, torch{step}{asked}{step}") == f"{says}\n"
