@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hand_ins import ANSWER, IPYNB, MODULE, PY, notebook, put, read_one, zipped
 
-from autograder.submissions.finding import find
+from autograder.submissions.finding import find, unpack
 from autograder.submissions.reading import read
 from autograder.vocabulary.errors import UsageError
 
@@ -172,3 +173,13 @@ def test_empty_folder_is_still_a_candidate(tmp_path: Path) -> None:
     result = read_one(tmp_path)
     assert result.student == "ada"
     assert result.problem == f"ada holds no {PY} or {IPYNB}: what was found is nothing."
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_entry_that_could_be_anything_unpacked_costs_its_student_alone(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as opened:
+        opened.writestr(f"ada/{PY}", ANSWER, zipfile.ZIP_DEFLATED)
+        opened.writestr(f"eve/{PY}", b"#" * 50_000, method)
+    unpacked = unpack(tmp_path / "class.zip", tmp_path / "class")
+    assert unpacked.lost == {"eve": f"is packed by a method that is not unpacked here: eve/{PY}"}
+    assert [read(candidate, MODULE).source for candidate in find([tmp_path / "class" / "ada"], MODULE)] == [ANSWER]
