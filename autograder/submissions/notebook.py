@@ -61,14 +61,6 @@ class Text:
 
 
 @dataclass(frozen=True)
-class CodeCell:
-    """A cell's code, and the name that nbgrader knows the cell by: an answer cell is named for its function."""
-
-    code: str
-    grade_id: str = ""
-
-
-@dataclass(frozen=True)
 class WrittenCell:
     """A cell as it was written.
 
@@ -116,11 +108,8 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
         cells = _cells(text)
     except ValueError as error:
         return Text(problem=str(error))
-    code = [
-        CodeCell(_joined(cell.get("source")) if cell.get("cell_type") == "code" else "", _grade_id(cell))
-        for cell in cells
-    ]
-    return _definitions_in(code, module, graded)
+    code = [_joined(cell.get("source")) if cell.get("cell_type") == "code" else "" for cell in cells]
+    return _definitions_in(code, module, graded, [_grade_id(cell) for cell in cells])
 
 
 def script_text(text: str, module: str, graded: Sequence[str]) -> Text | None:
@@ -138,19 +127,22 @@ def script_text(text: str, module: str, graded: Sequence[str]) -> Text | None:
     code = [(line, piece) for line, piece in cells if not piece.lstrip(" ").startswith(("[m", "[r"))]  # [markdown], …
     if len(cells) > 1:  # the rest of a mark's line is no code
         code = [(line + 1, piece.partition("\n")[2]) for line, piece in code]
-    read = _definitions_in([CodeCell(piece) for _, piece in code], module, graded)
+    read = _definitions_in([piece for _, piece in code], module, graded)
     return replace(read, lines=tuple(line for line, _ in code))
 
 
-def _definitions_in(cells: Sequence[CodeCell], module: str, graded: Sequence[str]) -> Text:
-    if len(cells) > MAX_CELLS or sum(len(cell.code) for cell in cells) > MAX_CODE:
+def _definitions_in(
+    cells: Sequence[str], module: str, graded: Sequence[str], grade_ids: Sequence[str] | None = None
+) -> Text:
+    """Read the code of cells, of which nbgrader may have named some: an answer cell for its function."""
+    if len(cells) > MAX_CELLS or sum(map(len, cells)) > MAX_CODE:
         return Text(problem=TOO_LARGE)
     statements: list[Statement] = []
     notes: list[str] = []
     unread: dict[str, str] = {}
     unread_cells: list[UnreadCell] = []
     for number, cell in enumerate(cells, 1):
-        code = cell.code.replace("\r\n", "\n").replace("\r", "\n")
+        code = cell.replace("\r\n", "\n").replace("\r", "\n")
         language, line = _other_language(code, module), 0
         reason = f"it is a {language} cell, not Python" if language else ""
         if not reason:
@@ -168,9 +160,9 @@ def _definitions_in(cells: Sequence[CodeCell], module: str, graded: Sequence[str
         notes.append(note)
         unread |= dict.fromkeys(_DEFINED.findall(code), note)
         if not language:
-            unread_cells.append(UnreadCell(number, cell.code, line, note))
+            unread_cells.append(UnreadCell(number, cell, line, note))
     _bind_changes(statements)
-    notes += _choose_definitions(statements, cells, graded)
+    notes += _choose_definitions(statements, grade_ids or [""] * len(cells), graded)
     roots = frozenset(graded) or _all_definitions(statements)
     names = _needed_names(statements, roots)
     notes += _notes_on(statements, names, graded)
@@ -302,7 +294,7 @@ def _bind_changes(statements: Sequence[Statement]) -> None:
             statement.binds |= frozenset("*") if isinstance(statement.node, DEFINITIONS) else changes
 
 
-def _choose_definitions(statements: Sequence[Statement], cells: Sequence[CodeCell], graded: Sequence[str]) -> list[str]:
+def _choose_definitions(statements: Sequence[Statement], grade_ids: Sequence[str], graded: Sequence[str]) -> list[str]:
     """Unbind the definitions of graded functions that come after the one that counts; a note on each choice.
 
     A definition that does something counts before a stub, one in the function's own answer cell before others, then
@@ -313,7 +305,7 @@ def _choose_definitions(statements: Sequence[Statement], cells: Sequence[CodeCel
         same = [statement for statement in statements if statement.defines(name)]
         if len(same) < 2:
             continue
-        ranks = [(not is_stub(each.node), cells[each.cell - 1].grade_id == name, at) for at, each in enumerate(same)]
+        ranks = [(not is_stub(each.node), grade_ids[each.cell - 1] == name, at) for at, each in enumerate(same)]
         best = max(ranks)[-1]
         for statement in same[best + 1 :]:
             statement.binds -= {name}

@@ -13,7 +13,6 @@ for the numbers.
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import platform
 import struct
@@ -90,28 +89,15 @@ def apply() -> None:
     """Put it on this process; raise OSError where the kernel refuses, or the machine is of another kind."""
     if platform.machine() not in MACHINES:
         raise OSError(38, f"no list of system calls for {platform.machine()}")
-    packed = prepare() + _packed(_ending(MACHINES[platform.machine()][0], os.getpid()))
+    program = filter_program(*MACHINES[platform.machine()], os.getpid())
+    packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(packed, len(packed))
-    program = struct.pack("HxxxxxxQ", len(packed) // 8, ctypes.addressof(buffer))  # struct sock_fprog
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.create_string_buffer(program, len(program)))
-
-
-@functools.cache
-def prepare() -> bytes:
-    """Pack once what is the same in every process: the warm server does, before it forks."""
-    return _packed(_beginning(*MACHINES[platform.machine()])) if platform.machine() in MACHINES else b""
-
-
-def _packed(instructions: list[Instruction]) -> bytes:
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
+    given = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))  # struct sock_fprog
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.create_string_buffer(given, len(given)))
 
 
 def filter_program(column: int, architecture: int, pid: int) -> list[Instruction]:
     """Return the filter as classic BPF: each allowed call is a comparison and a return; everything else is refused."""
-    return [*_beginning(column, architecture), *_ending(column, pid)]
-
-
-def _beginning(column: int, architecture: int) -> list[Instruction]:
     # The kernel finds out once which numbers are allowed whatever their arguments are, and runs nothing for those
     program = [_load(ARCHITECTURE), (EQUAL, 1, 0, architecture), _return(KILL_PROCESS), _load(NUMBER)]
     program += [(AT_LEAST, 0, 1, X32), _return(REFUSE)]
@@ -141,12 +127,6 @@ def _beginning(column: int, architecture: int) -> list[Instruction]:
     }
     for name, (argument, test) in judged.items():
         program += _judge(JUDGED[name][column], argument, test)
-    return program
-
-
-def _ending(column: int, pid: int) -> list[Instruction]:
-    """What depends on the process: calls on a process may name itself alone."""
-    program: list[Instruction] = []
     for numbers in SIGNALS.values():
         program += _judge(numbers[column], 0, _refuse_unless(pid))
     for numbers in ON_A_PROCESS.values():
