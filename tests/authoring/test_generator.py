@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import toy_kit
 from places import KIT
 
 from autograder.authoring.declarations import OPEN_SECRET, generator_for
@@ -22,65 +23,7 @@ from autograder.sandbox.calls import Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
-ITEMS = """\
-assignment = "toy"
-title = "Toy"
-module = "toy"
-given = []
-load_timeout = 20
-
-[[item]]
-id = "ramp-values"
-function = "ramp"
-title = "scaled above 0, nothing below"
-points = 4
-timeout = 5
-hint = "What happens below 0?"
-public = ["ramp-small"]
-hidden = ["ramp-float32"]
-"""
-
-ORACLE = """\
-import numpy as np
-
-TAKEN = set()
-BRANCHES = {"ramp-values": {"above", "below"}}
-
-
-def ramp(x, factor):
-    TAKEN.update("above" if value > 0 else "below" for value in x.flat)
-    found = np.array([[factor * max(value, 0.0) for value in row] for row in x.tolist()])
-    return found
-"""
-
-CASES = """\
-import numpy as np
-from autograder.authoring.declarations import Draft, fact, generator_for, unchanged, value
-from . import oracle
-
-
-def answer(inputs, params):
-    found = oracle.ramp(inputs["x"], params["factor"])
-    return [
-        value("ramp", "the ramp", found, "row column", inputs["x"].dtype.name),
-        unchanged("x", inputs["x"]),
-        fact("times called", "calls", 1, "yours: {observed}", diagnosis=True),
-    ]
-
-
-def drawn(secret, case, *shape):
-    x = generator_for(secret, case).uniform(0.5, 2.0, shape)
-    return x * np.resize([1, -1], shape)
-
-
-def drafts(secret, draw):
-    small = {"x": drawn(secret, "ramp-small", 2, 3)}
-    yield Draft("ramp-small", "two rows", "ramp", small, answer, {"factor": 2.5})
-    single = {"x": drawn(secret, "ramp-float32", 3, 5).astype(np.float32)}
-    yield Draft("ramp-float32", "float32 stays float32", "ramp", single, answer, {"factor": 1.5})
-"""
-
-MISTAKES = """\
+OWN_CLASS = """\
 from typing import NamedTuple
 
 
@@ -89,35 +32,48 @@ class Mistake(NamedTuple):
     function: str
     hint: str
     source: str
-
-
-MISTAKES = (
-    Mistake("no-kink", "ramp", "What happens below 0?", "def ramp(x, factor): return factor * x"),
-    Mistake("raises", "ramp", "Does it run?", "def ramp(x, factor): return x + 'one'"),
-)
 """
-
-PROBES = """\
-def ramp(student, inputs, params):
-    return {"ramp": student.ramp(inputs["x"], params["factor"]), **inputs}, {"times called": 1}
-"""
-
-SOLUTION = """\
-import torch
-
-
-def ramp(x, factor):
-    return factor * x.clamp(min=0)
-"""
-
-TEXTS = {
-    "fixtures/toy/items.toml": ITEMS,
-    "fixtures/toy/oracle.py": ORACLE,
-    "fixtures/toy/cases.py": CASES,
-    "fixtures/toy/mistakes.py": MISTAKES,
-    "fixtures/toy/probes.py": PROBES,
-    "solution/toy/toy.py": SOLUTION,
+SOLUTION = "import torch\n\n\ndef ramp(x, factor):\n    return factor * x.clamp(min=0)\n"
+OF_FLOAT32 = "[1, -1], shape)\n        x = x.astype(np.float32 if '32' in case else np.float64)\n"
+WITH_FACT = 'unchanged("x", inputs["x"]), fact("times called", "calls", 1, "…", diagnosis=True)'
+EDITS = {  # of the toy, which is left with one item: its hidden case is of float32, one fact is of diagnosis alone
+    "items.toml": {"ramp-large": "ramp-float32", toy_kit.ITEMS[toy_kit.ITEMS.rindex("[[item]]") :]: ""},
+    "cases.py": {
+        '        ("shift-small", "two rows", (2, 3)),\n': "",
+        '"ramp-large", "three rows"': '"ramp-float32", "float32 stays float32"',
+        "[1, -1], shape)\n": OF_FLOAT32,
+        '{"factor": 2.5}': '{"factor": 2.5 if case == "ramp-small" else 1.5}',
+        '"float64"), unch': 'inputs["x"].dtype.name), unch',
+        'unchanged("x", inputs["x"])': WITH_FACT,
+        "import Draft,": "import Draft, fact,",
+    },
+    "mistakes.py": {
+        "from autograder.authoring.catalogue import Mistake\n": OWN_CLASS,
+        '    Mistake("wrong-way", "shift", "Which way?", "def shift(x, factor): return x - factor"),\n': "",
+        '"not-scaled", "ramp", "Where is the factor?"': '"raises", "ramp", "Does it run?"',
+        "return x.clamp(min=0)": "return x + 'one'",
+    },
+    "probes.py": {
+        'student.ramp(inputs["x"], factor=params': 'student.ramp(inputs["x"], params',
+        "**inputs}, {}\n\n\ndef s": '**inputs}, {"times called": 1}\n\n\ndef s',
+    },
+    "oracle.py": {},
 }
+
+
+def texts() -> dict[str, str]:
+    """The files of the assignment."""
+    files = {"solution/toy/toy.py": SOLUTION}
+    for file, edits in EDITS.items():
+        name = f"fixtures/toy/{file}"
+        files[name] = toy_kit.TEXTS[name]
+        for right, wrong in edits.items():
+            assert files[name].count(right) == 1, right
+            files[name] = files[name].replace(right, wrong)
+    return files
+
+
+TEXTS = texts()
 
 
 class Toy(NamedTuple):
@@ -203,7 +159,7 @@ def test_case_stores_only_what_each_mistake_gets_wrong(toy: Toy) -> None:
 
 
 def test_mistake_with_right_answer_is_not_stored(toy: Toy) -> None:
-    above = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3) ** 2}')
+    above = ("* np.resize([1, -1], shape)", "* np.resize([1, -1], shape) ** (2 if case == 'ramp-small' else 1)")
     assert set(toy.change("cases.py", above).cases()["ramp-small"].mistakes) == {"raises"}
 
 
@@ -229,16 +185,13 @@ def test_numbers_depend_on_the_secret_and_on_the_case(secret: str, case: str) ->
     assert not np.array_equal(drawn, generator_for(secret, case).random(4))
 
 
-THIRD = """\
-    third = {"x": drawn(secret, "ramp-third", 4, 2)}
-    yield Draft("ramp-third", "four rows", "ramp", third, answer, {"factor": 0.5})
-"""
+THIRD = '        ("ramp-third", "four rows", (4, 2)),\n'
 
 
 def test_adding_a_case_changes_no_other_cases_numbers(toy: Toy) -> None:
     before = toy.cases()
     toy.change("items.toml", ('public = ["ramp-small"]', 'public = ["ramp-third", "ramp-small"]'))
-    after = toy.change("cases.py", ("    small =", f"{THIRD}    small =")).cases()
+    after = toy.change("cases.py", ('        ("ramp-small"', f'{THIRD}        ("ramp-small"')).cases()
     assert set(after) == {*before, "ramp-third"}
     for name, case in before.items():
         assert np.array_equal(case.inputs["x"], after[name].inputs["x"])
@@ -247,13 +200,13 @@ def test_adding_a_case_changes_no_other_cases_numbers(toy: Toy) -> None:
 # Refusals, each with just one thing broken
 
 
-SPARE = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "spare": np.array([[1.0, 2.0]])}')
-COUNTS = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "counts": np.array([[3, 1, 2]])}')
+SPARE = ('{"x": x}', '{"x": x, "spare": np.array([[1.0, 2.0]])}')
+COUNTS = ('{"x": x}', '{"x": x, "counts": np.array([[3, 1, 2]])}')
 FAILS = "ramp-small: the solution does not pass its own case: "
 IDLE = "does not matter; a wrong use of it would pass."
 ONLY_SINGLES = "if factor == 1.5: assert x.dtype == torch.float32, 'only singles'\n    return factor"
 NONE_IN_DOUBLES = "if factor == 1.5 and x.dtype == torch.float64: return None\n    return factor"
-DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "none"})\n    small =')
+DRAWS = ("    for case,", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "none"})\n    for case,')
 
 
 @pytest.mark.parametrize(
@@ -281,13 +234,13 @@ DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "no
         ),
         (
             "oracle.py",
-            ("    return found", "    found[0, 0] = np.nan\n    return found"),
+            ("factor * max(value, 0.0)", "np.nan * value"),
             "ramp-small: the expected ramp is nan somewhere, which no answer equals: nan is not graded.",
         ),
         ("cases.py", SPARE, f"ramp-small: spare {IDLE}"),
         (
             "cases.py",
-            ('{"factor": 2.5}', '{"factor": 2.5, "settings": {"slack": 0.5, "steps": 3}}'),
+            ('{"factor": 2.5 if', '{"settings": {"slack": 0.5, "steps": 3}, "factor": 2.5 if'),
             f"ramp-small: settings.slack {IDLE}",
         ),
         ("cases.py", COUNTS, f"ramp-small: counts {IDLE}"),
@@ -311,16 +264,20 @@ def test_set_that_could_not_grade_is_refused(toy: Toy, name: str, edit: tuple[st
 def test_solution_that_refuses_its_oracles_call_is_told_with_arguments(toy: Toy) -> None:
     asked = 'draw.solution("ramp", small, {"function": "ramp", "arguments": ["x", "factor"], "given": {"factor": "a"}})'
     toy.change("probes.py", ("def ramp(", "from autograder.sandbox.worker.calling import call\n\n\ndef ramp("))
-    text = toy.change("cases.py", ("    single = {", f"    {asked}\n    single = {{")).refusal()
+    text = toy.change(
+        "cases.py", ("    for case,", f"    small = {{'x': np.ones((2, 3))}}\n    {asked}\n    for case,")
+    ).refusal()
     assert text.startswith("A case is drawn with ramp(x, 'a'), which failed: TypeError: ")
 
 
 def test_a_branch_that_only_another_items_case_takes_is_refused(toy: Toy) -> None:
-    other = ITEMS[ITEMS.index("[[item]]") :].replace('"ramp-values"', '"ramp-above"')
+    items = TEXTS["fixtures/toy/items.toml"]
+    other = items[items.index("[[item]]") :].replace('"ramp-values"', '"ramp-above"')
     other = other.replace('hidden = ["ramp-float32"]', "").replace("ramp-small", "ramp-above")
     toy.change("items.toml", ('hidden = ["ramp-float32"]\n', f'hidden = ["ramp-float32"]\n\n{other}'))
-    third = THIRD.replace('"ramp-third", 4, 2)', '"ramp-above", 4, 2) ** 2').replace("ramp-third", "ramp-above")
-    toy.change("cases.py", ("    small =", f"{third}    small ="))
+    third = THIRD.replace("ramp-third", "ramp-above")
+    squared = ("[1, -1], shape)", "[1, -1], shape) ** (1 + (case == 'ramp-above'))")
+    toy.change("cases.py", ('        ("ramp-small"', f'{third}        ("ramp-small"'), squared)
     toy.change("oracle.py", ('{"above", "below"}}', '{"above", "below"}, "ramp-above": {"above", "below"}}'))
     assert toy.refusal() == "ramp-above: no case takes the branch ['below']."
 
@@ -330,7 +287,7 @@ def test_drawing_runs_a_probe_without_student_code(toy: Toy) -> None:
         "probes.py",
         ("def ramp", "def doubled(student, inputs, params):\n    return {'x': 2 * inputs['x']}, {}\n\n\ndef ramp"),
     )
-    asks = ('single = {"x":', 'single = {"x": 0 * draw("doubled", small, {})["x"].sum() +')
+    asks = ('{"x": x}', '{"x": x + 0 * draw("doubled", {"x": x}, {})["x"].sum()}')
     assert len(toy.change("cases.py", asks).cases()) == 2
 
 
