@@ -139,13 +139,8 @@ def describe(wrongs: Sequence[Wrong]) -> str:
             _clues(replace(wrong, sizes={axis: size for axis, size in wrong.sizes.items() if axis in long}))
             for wrong in wrongs
         ]
-        is_right = [
-            wrong.observed.shape == expected_array(wrong.expectation).shape
-            and right_places(wrong.expectation, wrong.observed).all()
-            for wrong in wrongs
-        ]
     speaking = [table for table in tables if table]
-    if not tables or not tables[0] or 2 * len(speaking) < len(tables) or any(is_right):
+    if not tables or not tables[0] or 2 * len(speaking) < len(tables):
         return ""
     common = {s: [table[s] for table in speaking] for s in tables[0] if all(s in table for table in speaking)}
     bare = next((sentence for sentence in common if sentence.endswith(BARE)), "")
@@ -153,19 +148,19 @@ def describe(wrongs: Sequence[Wrong]) -> str:
     for sentence, shown in common.items():
         if sentence in names and bare:  # of one number in all cases its name is a guess
             sentence = f"{bare} Is it {re.split(r' and has|[.]', sentence.partition(' is ')[2])[0]}?"
-        # a number that is the same in all was free to be chosen once, one that differs each time
+        # a number that is the same in all cases was free to be chosen once
         free = FULL if BARE in sentence or " too " in sentence else 0.0
-        is_free = sentence.endswith((FACTOR, OFFSET))
-        is_clear = min(shown) >= ENOUGH + FULL if is_free else sum(shown) >= ENOUGH + free
+        is_each = sentence.endswith((FACTOR, OFFSET))  # every case must bear its own number out
+        is_clear = min(shown) >= ENOUGH + FULL if is_each else sum(shown) >= ENOUGH + free
         if is_clear and (len(names) == 1 or not re.search(NAME, sentence)):
             return sentence
     return ""
 
 
 def _clues(wrong: Wrong) -> Clues:
-    """Return all that one wrong array shows, what tells most first; nothing where it is right or cannot be compared."""
-    expectation, observed = wrong.expectation, widened_or_none(wrong.observed)
-    expected = widened_or_none(expected_array(expectation))
+    """Return all that one wrong array shows, what tells most first; nothing where it cannot be compared."""
+    expectation, observed = wrong.expectation, _numbers(wrong.observed)
+    expected = _numbers(expected_array(expectation))
     if expected is None or observed is None or observed.shape != expected.shape or not np.isfinite(expected).all():
         return {}
     rtol, atol = WIDER * max(expectation.rtol, 1e-9), WIDER * expectation.atol
@@ -173,7 +168,7 @@ def _clues(wrong: Wrong) -> Clues:
     telling = np.abs(expected) > TELLING * allowed
     is_wrong = ~(np.abs(observed - expected) <= allowed)
     if right_places(expectation, wrong.observed).all():
-        return {}
+        return {"": 0.0}  # it has a say: no other sentence is true of it
     holes = ~np.isfinite(observed)
     if holes.any():
         return {
@@ -182,8 +177,10 @@ def _clues(wrong: Wrong) -> Clues:
     clues: dict[str, float] = {}
     if not observed.any() and observed.ndim and expectation.kind != "gradient":  # else the message says so
         clues[ZERO] = FULL * int(telling.sum())
-    each = "Your gradient" if expectation.kind == "gradient" else "Your value"
-    each = each if not observed.ndim else f"Each {'entry of your gradient' if 'g' in each else 'of your values'}"
+    one, each = "Your value", "Each of your values"
+    if expectation.kind == "gradient":
+        one, each = "Your gradient", "Each entry of your gradient"
+    each = each if observed.ndim else one
     clues |= _factors(expected, observed, allowed, telling, each, wrong.sizes)
     for other in wrong.more:
         for sentence, bits in _clues(Wrong(*other, wrong.sizes)).items():
@@ -217,7 +214,7 @@ def _clues(wrong: Wrong) -> Clues:
     return clues
 
 
-def widened_or_none(array: Array) -> Array | None:
+def _numbers(array: Array) -> Array | None:
     """Return numbers as float64; None where there are none, too many, or other things."""
     return widened(array) if array.dtype.kind in "fiub" and 0 < array.size <= MAX_SIZE else None
 
