@@ -20,7 +20,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
-from autograder.authoring.exam.habits import names_in
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.files import ENGINE, PRIVATE
 
@@ -125,6 +124,11 @@ def _statements(solution: str) -> list[tuple[str, set[str], str]]:
         text = "\n".join(lines[start - 1 : node.end_lineno])
         statements.append((name, names_in(node), text))
     return statements
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Every name that a node uses."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def may_keep_something(tree: ast.Module) -> bool:

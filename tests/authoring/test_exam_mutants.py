@@ -13,8 +13,8 @@ from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
 
 from autograder.authoring.declarations import error
-from autograder.authoring.exam.habits import HABITS
 from autograder.authoring.exam.mutants import (
+    HABITS,
     Variant,
     changed_lines,
     mutants_of,
@@ -106,7 +106,7 @@ def test_parameters_that_are_passed_by_name_get_other_names() -> None:
         ("a\nb\n", "a\nnew\nb\n", ("b", "new ⏎ b")),
         ("a\n\nb\n", "a\nnew\n\nb\n", ("b", "new ⏎ b")),
         ("a\nb\nc\n", "b\nc\na\n", ("a ⏎ b ⏎ c", "b ⏎ c ⏎ a")),
-        ("a\n" + "x\n" * 9 + "b\n", "A\n" + "x\n" * 9 + "B\n", ("a ⏎ b", "A ⏎ B")),
+        ("a\n" + "x\n" * 9 + "b\n", "A\n" + "x\n" * 9 + "B\n", ("a" + " ⏎ x" * 5 + " ⏎ …", "A" + " ⏎ x" * 5 + " ⏎ …")),
     ],
 )
 def test_a_change_is_told_by_its_lines(before: str, after: str, told: tuple[str, str]) -> None:

@@ -30,7 +30,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autograder.authoring.cache import MISTAKES, ResultCache, digest, digest_of_mistake, engine_digest, used_text
+from autograder.authoring.cache import (
+    MISTAKES,
+    ResultCache,
+    digest,
+    digest_of_mistake,
+    engine_digest,
+    names_in,
+    used_text,
+)
 from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.contract import (
     CONTRACT,
@@ -44,7 +52,6 @@ from autograder.authoring.exam.contract import (
     unquoted,
     untested,
 )
-from autograder.authoring.exam.habits import names_in
 from autograder.authoring.exam.mutants import Variant, can_mutate, mutants_of
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
