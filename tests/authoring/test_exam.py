@@ -25,7 +25,6 @@ from autograder.authoring.exam.selfcheck import (
     edited_functions,
     felt_by,
     known_mistakes,
-    missing,
     right_answer_paths,
     selfcheck,
     stale_handout,
@@ -338,15 +337,6 @@ def test_handout_that_cannot_be_made_is_told(kit: Path) -> None:
 
 
 # Right answers and mutants
-
-
-def test_a_text_that_is_headed_by_another_title_is_noted(kit: Path) -> None:
-    text = kit / "solution" / "toy" / "README.md"
-    noted = []
-    for title in ("Toy", "Toy, in two parts", "To", "A game"):
-        text.write_text(f"# {title}\n\nramp, shift\n")
-        noted += [note for note in missing(toy_assignment(kit), []) if "headed" in note]
-    assert noted == ["The assignment's text is headed 'A game', and items.toml says 'Toy'."]
 
 
 @pytest.mark.long

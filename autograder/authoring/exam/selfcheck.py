@@ -236,7 +236,7 @@ def selfcheck(
     texts += [_Task(path.read_text(encoding="utf-8"), tried) for path in answers]
     texts += [_Task(unchecked(solution), tried)] if refusals else []
     named = {(name, clause.function) for clause in (contract.clauses if contract else ()) for name in clause.mistakes}
-    run = _Run(grader, solution, named, Results(cache, assignment, fixtures, solution))
+    run = Run(grader, solution, named, cache)
     (own, handout, *others), results = run.graded(texts, variants, jobs, progress)
 
     # Judge
@@ -244,7 +244,11 @@ def selfcheck(
         Fate.judged(variant if result.lost_on else excused(variant, solution, fixtures.cases), result, assignment)
         for variant, result in zip(variants, results, strict=True)
     ]
-    right_answers = {path.stem: _about_answer(path.stem, answer) for path, answer in zip(answers, others, strict=False)}
+    right_answers = {}
+    for name, report in zip((path.stem for path in answers), others, strict=False):
+        wrong = next((one for one in report.items if one.verdict != "passed" or one.hint or one.mistakes), None)
+        failing = wrong and f"{wrong.item} is {wrong.verdict}: {wrong.message.partition(chr(10))[0]}"
+        right_answers[name] = f"{name} is a right answer, but {failing}" if wrong else ""
     accidents = [told for report in others[len(answers) :] for told in _accidents(report, refusals)]
     lost_on: dict[Name, list[Mapping[str, float]]] = {}
     for fate in fates:
@@ -285,7 +289,11 @@ def selfcheck(
         *(clause_complaints(contract, assignment, names, drafts) if contract else ()),
         *not_tested,
         *(told for told, is_item in accidents if is_item),
-        *(_idle_marks(solution, fates) if is_whole and can_mutate() else ()),
+        *(
+            f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
+            for line, reason in (marks(solution).items() if is_whole and can_mutate() else ())
+            if line not in {fate.variant.line for fate in fates if fate.survived}
+        ),
         *cost_complaints(fates, contract, all_tried=is_whole),
     ]
     unfinished = [clause for clause in (contract.drafts if contract else ()) if clause.function in drafts]
@@ -385,14 +393,31 @@ class _Task(NamedTuple):
     is_stored: bool = False
 
 
-@dataclass
-class _Run:
-    """What grades variants of a solution; `named` are those by name and function that clauses rest on."""
+class Run:
+    """What grades variants of a solution, and knows the results of earlier exams.
 
-    grader: Grader
-    solution: str
-    named: set[Name]
-    results: Results
+    A result depends on the engine and the machine, the items and their stored cases, what the graded functions use of
+    the solution, and the syntax tree of what the variant changes.
+    """
+
+    def __init__(self, grader: Grader, solution: str, named: Collection[Name] = (), cache: Path | None = None) -> None:
+        """Take over results in the folder `cache`; `named` are variants by name and function that clauses rest on."""
+        assignment, fixtures = grader.assignment, grader.fixtures
+        self.grader, self.solution, self.named, self.uses = grader, solution, named, uses_in(solution)
+        try:
+            self._engine = engine_digest(assignment)
+        except PackageNotFoundError:  # the exam itself says what is missing
+            cache, self._engine = None, ""
+        self._cache = ResultCache.of(cache, assignment)
+        nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
+        self._lines = {node.name: (node.lineno - 1, node.end_lineno or node.lineno) for node in nodes}
+        manifest = (assignment.folder / MANIFEST).read_bytes()
+        self._files: dict[str, str] = json.loads(manifest)["files"]
+        self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
+        self._stored = json.loads(texts.read_bytes()) if (texts := assignment.folder / MISTAKES).is_file() else {}
+        self._has_witness = {
+            case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)
+        }
 
     def graded(
         self, texts: Sequence[_Task], variants: Sequence[Variant], jobs: int, progress: Progress
@@ -404,13 +429,16 @@ class _Run:
             felt, in_full, is_stored = {variant.function}, (variant.name, variant.function) in self.named, False
             if variant.family == "mistake":
                 text, in_full = variant.source[len(self.solution) :], True
-                felt = felt_by(text, self.results.uses, callers=seen[variant.function] % RUN_EVERY == 0)
-                is_stored = seen[variant.function] % RUN_EVERY > 0 and self.results.are_stored(variant, text, felt)
+                felt = felt_by(text, self.uses, callers=seen[variant.function] % RUN_EVERY == 0)
+                is_stored = seen[variant.function] % RUN_EVERY > 0 and self.are_stored(variant, text, felt)
                 seen[variant.function] += 1
             items = tuple(item for item in self.grader.assignment.items if item.function in felt)
             tasks.append(_Task(variant.source, items, variant, in_full or (variant.name, "") in self.named, is_stored))
-        keys = [self.results.key(task) for task in tasks]
-        known = self.results.known(keys)
+        keys = [self.key(task) for task in tasks]
+        known = {}
+        for key, row in self._cache.known({*keys}).items():
+            lost_on, named, report = json.loads(row)
+            known[key] = Result(lost_on, frozenset(named), report and from_json(report))
         waiting = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
         runs = sum(not task.is_stored for task in waiting.values())
         done, jobs = count(1), min(jobs, 1 + runs // FOR_A_SERVER)
@@ -418,11 +446,37 @@ class _Run:
             self._grade, [*waiting.values()], jobs, lambda task, result: progress(next(done), len(waiting))
         )
         fresh = dict(zip(waiting, outcomes, strict=True))
-        self.results.keep({key: result for key, (result, lasts) in fresh.items() if lasts})
+        rows = {
+            key: [result.lost_on, sorted(result.named), result.report and to_json(result.report)]
+            for key, (result, lasts) in fresh.items()
+            if lasts
+        }
+        self._cache.keep({key: json.dumps(row).encode() for key, row in rows.items()})
         known |= {key: result for key, (result, _) in fresh.items()}
         results = [known[key] for key in keys]
         reports = [result.report for result in results[: len(texts)] if result.report is not None]
         return reports, results[len(texts) :]
+
+    def are_stored(self, mistake: Variant, text: str, felt: Collection[str]) -> bool:
+        """Tell whether the fixtures hold what this text answers in all items of the functions that can feel it."""
+        is_whole = self._is_own and {*felt} == {mistake.function} and mistake.function not in self._has_witness
+        return is_whole and self._stored.get(mistake.slug) == digest_of_mistake(self.solution, mistake.function, text)
+
+    def key(self, task: _Task) -> str:
+        """Digest all that the result of a task depends on."""
+        variant, names, text, used = task.variant, {item.function for item in task.items}, task.source, ""
+        if variant is not None:
+            if variant.family == "mistake":
+                changed = ast.parse(text[len(self.solution) :])
+                names |= names_in(changed)
+            else:  # the function's lines; of a method those of the whole text
+                lines, after = self.solution.splitlines(), text.splitlines()
+                start, end = self._lines.get(variant.function, (0, len(lines)))
+                changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
+            text, used = ast.dump(changed), used_text(self.solution, names)
+        files = [f"{kind}/{item.id}.safetensors" for item in task.items for kind in ("public", "hidden")]
+        cases = [self._files.get(name) for name in files]
+        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.is_stored, task.items, cases)
 
     def _grade(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
         """Grade a text; say also whether its result may be kept: what a busy machine may have cost is graded again."""
@@ -536,70 +590,6 @@ def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True)
     return felt
 
 
-class Results:
-    """Results of earlier exams.
-
-    They depend on the engine and the machine, the items and their stored cases, what the graded functions use of the
-    solution, and the syntax tree of what the variant changes.
-    """
-
-    def __init__(self, folder: Path | None, assignment: Assignment, fixtures: Fixtures, solution: str) -> None:
-        """Use those in that folder; none where it is None."""
-        try:
-            self._engine = engine_digest(assignment)
-        except PackageNotFoundError:  # the exam itself says what is missing
-            folder, self._engine = None, ""
-        self.cache = ResultCache.of(folder, assignment)
-        self.uses = uses_in(solution)
-        self._solution = solution
-        nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
-        self._lines = {node.name: (node.lineno - 1, node.end_lineno or node.lineno) for node in nodes}
-        manifest = (assignment.folder / MANIFEST).read_bytes()
-        self._files: dict[str, str] = json.loads(manifest)["files"]
-        self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
-        self._stored = json.loads(texts.read_bytes()) if (texts := assignment.folder / MISTAKES).is_file() else {}
-        self._has_witness = {
-            case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)
-        }
-
-    def are_stored(self, mistake: Variant, text: str, felt: Collection[str]) -> bool:
-        """Tell whether the fixtures hold what this text answers in all items of the functions that can feel it."""
-        is_whole = self._is_own and {*felt} == {mistake.function} and mistake.function not in self._has_witness
-        return is_whole and self._stored.get(mistake.slug) == digest_of_mistake(self._solution, mistake.function, text)
-
-    def key(self, task: _Task) -> str:
-        """Digest all that the result of a task depends on."""
-        variant, names, text, used = task.variant, {item.function for item in task.items}, task.source, ""
-        if variant is not None:
-            if variant.family == "mistake":
-                changed = ast.parse(text[len(self._solution) :])
-                names |= names_in(changed)
-            else:  # the function's lines; of a method those of the whole text
-                lines, after = self._solution.splitlines(), text.splitlines()
-                start, end = self._lines.get(variant.function, (0, len(lines)))
-                changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
-            text, used = ast.dump(changed), used_text(self._solution, names)
-        files = [f"{kind}/{item.id}.safetensors" for item in task.items for kind in ("public", "hidden")]
-        cases = [self._files.get(name) for name in files]
-        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.is_stored, task.items, cases)
-
-    def known(self, keys: Collection[str]) -> dict[str, Result]:
-        """Return the results that are known under these keys."""
-        stored = {key: json.loads(row) for key, row in self.cache.known({*keys}).items()}
-        return {
-            key: Result(lost_on, frozenset(named), report and from_json(report))
-            for key, (lost_on, named, report) in stored.items()
-        }
-
-    def keep(self, fresh: Mapping[str, Result]) -> None:
-        """Keep these too."""
-        rows = {
-            key: [result.lost_on, sorted(result.named), result.report and to_json(result.report)]
-            for key, result in fresh.items()
-        }
-        self.cache.keep({key: json.dumps(row).encode() for key, row in rows.items()})
-
-
 # Judge
 
 
@@ -637,14 +627,6 @@ def unchecked(text: str) -> str:
             return ast.copy_location(ast.Pass(), node) if node.exc is not None else node
 
     return ast.unparse(Unchecked().visit(ast.parse(text)))
-
-
-def _about_answer(name: str, report: Report) -> str:
-    """What a right answer lost first, or was told; "" where it earned all, and was told nothing."""
-    for item in report.items:
-        if item.verdict != "passed" or item.hint or item.mistakes:
-            return f"{name} is a right answer, but {item.item} is {item.verdict}: {item.message.partition(chr(10))[0]}"
-    return ""
 
 
 def _refusals(solution: str, cases: Iterable[Case]) -> dict[str, str]:
@@ -698,16 +680,6 @@ def cost_complaints(fates: Iterable[Fate], contract: Contract | None, *, all_tri
     ]
 
 
-def _idle_marks(solution: str, fates: Iterable[Fate]) -> list[str]:
-    """A complaint for each marked line of the solution at which no change keeps all points."""
-    survived = {fate.variant.line for fate in fates if fate.survived}
-    return [
-        f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
-        for line, reason in marks(solution).items()
-        if line not in survived
-    ]
-
-
 # Report
 
 
@@ -757,13 +729,9 @@ def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
     known   the functions that a mistake is known of
     """
     text, functions, explained = readme_of(assignment), assignment.functions, {*known}
-    heading = next((line.removeprefix("# ").strip() for line in text.splitlines() if line.startswith("# ")), "")
-    title = assignment.title
-    is_titled = not heading or heading.startswith(title) or title.startswith(heading)  # either may be the longer one
     listing = [item for item in assignment.items if not item.laws]
     unexplained = [name for name in functions if name not in explained]
     return [
-        *([] if is_titled else [f"The assignment's text is headed {heading!r}, and items.toml says {title!r}."]),
         *(f"No mistake is known of {name}: nobody who gets it wrong is told why." for name in unexplained),
         *(f"The assignment's text does not name {name}." for name in functions if name not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
