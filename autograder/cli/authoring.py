@@ -41,7 +41,7 @@ from autograder.cli.options import (
     QuietOption,
     course,
 )
-from autograder.cli.terminal import print_json, progress_bar, short_name, standard_output, status, table_of
+from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.interpreter import run_in_subprocess
@@ -231,12 +231,15 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
     console.print(answers_table(exam))
     console.print(costs_table(exam.mistakes, assignment))
     if costs:
-        rows = []
+        table = empty_table("What each mistake costs of its function")
+        table.add_column("mistake", overflow="fold")  # some are too long for a narrow terminal
+        table.add_column("function", no_wrap=True)
+        for heading in ("points", "of", "share"):
+            table.add_column(heading, justify="right")
         for fate in exam.costs:
-            name, function = visible(fate.variant.slug), short_name(fate.variant.function)
-            rows.append((name, function, number(fate.lost), number(fate.of), f"{100 * fate.share:.0f} %"))
-        headings = ("mistake", "function", "points", "of", "share")
-        console.print(table_of("What each mistake costs of its function", headings, rows))
+            row = (fate.variant.slug, short_name(fate.variant.function), number(fate.lost), number(fate.of))
+            table.add_row(*(escape(visible(cell)) for cell in row), f"{100 * fate.share:.0f} %")
+        console.print(table)
     for note in exam.notes:
         say(note, "yellow")
     if names := not_independent(assignment):
