@@ -26,7 +26,7 @@ from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_i
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import as_written, harmless, visible
 
-JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as version 0.1.0 kept them
+JOURNAL = "decisions.csv"
 COLUMNS = ("student", "item", "points", "comment")
 LINE = re.compile(r"([^\W\d]\w*|\d{0,6}):(\d{1,6}):([0-9a-f]{8})")
 LIVE = "Not saved"  # the place of a row that no file has: the form of the live view
@@ -114,17 +114,14 @@ class Decisions:
                 lines = [[harmless((row.cells | now)[name]) for name in columns] for row in added]
                 rows = table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
                 write_atomically(self.path, data + rows)
-            if (self.folder / EARLIER).is_file():
-                (self.folder / EARLIER).replace(self.folder / f"{EARLIER}.taken")
         return overrides
 
 
 def decisions_of(
     folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
 ) -> Decisions:
-    """Gather the decisions of a folder, with rows to be added: of these files of overrides and of an EARLIER one."""
-    earlier = [folder / EARLIER] if (folder / EARLIER).is_file() else []
-    return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
+    """Gather the decisions of a folder, with the rows of these files of overrides, which are to be added."""
+    return Decisions(folder, assignment, [row for path in files for row in _new_rows(path)], replace)
 
 
 def is_line_of(item: str, report: Report) -> bool:

@@ -13,7 +13,7 @@ from sample_reports import THREE
 
 from autograder.gradebook.decisions import JOURNAL, decisions_of
 from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.rules import Rules, read_rules
+from autograder.gradebook.rules import Rules
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, SubmissionInfo
@@ -83,18 +83,6 @@ def test_files_of_one_command_may_not_contradict(grades: Path, tmp_path: Path) -
     with pytest.raises(UsageError, match=r"b\.csv, line 2: ada, a has 1 point .*why.* by .* \(a\.csv\)\. Nothing"):
         keep(grades, *files)
     assert not (grades / JOURNAL).exists()
-
-
-def test_overrides_of_version_0_1_0_are_taken_over_once(grades: Path) -> None:
-    file(grades, "overrides.csv", "ada,a,1,why", "=x,a,2,+why")
-    rules = read_rules(grades, THREE, None, (), None)
-    assert rules is not None
-    assert [one.student for one in rules.overrides] == ["ada", "%3Dx"]
-    assert not (grades / JOURNAL).exists()  # nothing is written by reading
-    rules.kept()
-    assert (grades / "overrides.csv.taken").exists()
-    assert not (grades / "overrides.csv").exists()
-    assert [one.comment for one in decisions_of(grades, THREE).merged()[1]] == ["why", "+why"]
 
 
 @pytest.mark.parametrize(
