@@ -26,7 +26,7 @@ import resource
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograder.grading.assignment import Assignment
 from autograder.pages.html import render_page
@@ -62,14 +62,12 @@ class Pair:
     shares    of each one's own part, weighed by how few others have it
     common    that many characters, weighed
     slices    where the runs stand that few others have, in each one's text
-    usual     where those stand that many have
     """
 
     students: tuple[str, str]
     shares: tuple[float, float]
     common: float
     slices: tuple[Slices, Slices]
-    usual: tuple[Slices, Slices] = ((), ())
 
 
 @dataclass(frozen=True)
@@ -145,8 +143,8 @@ def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> 
         shares = [part / whole if whole else 0.0 for part, whole in zip(common, wholes, strict=True)]
         if min(common) >= LEAST_COMMON and max(shares) >= least:
             rare = {gram for gram, weight in shared.items() if weight >= RARE}
-            slices, usual = ((_places(one, grams), _places(other, grams)) for grams in (rare, both - rare))
-            pairs.append(Pair(students, (shares[0], shares[1]), round(min(common), 1), slices, usual))
+            slices = _places(one, rare), _places(other, rare)
+            pairs.append(Pair(students, (shares[0], shares[1]), round(min(common), 1), slices))
     return sorted(pairs, key=lambda pair: (-max(pair.shares), -pair.common, pair.students)), slow
 
 
@@ -192,9 +190,8 @@ def _places(fingerprint: Any, grams: Set[int]) -> Slices:
 # The page
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a text, and whether `few` or `many` others share something of it, or it is `given` in the handout."""
+class Line(NamedTuple):
+    """One line of a text, and whether few others `shared` something of it, or it is `given` in the handout."""
 
     number: int
     text: str
@@ -221,8 +218,8 @@ def similarity_page(similarity: Similarity, title: str, module: str = "") -> str
 def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
     """Align the lines of both, those that are the same but for names in one row; None for what is left out."""
     one, other = (
-        _lines_of(similarity.texts[name], few, usual, similarity.given)[:MAX_LINES]
-        for name, few, usual in zip(pair.students, pair.slices, pair.usual, strict=True)
+        _lines_of(similarity.texts[name], slices, similarity.given)[:MAX_LINES]
+        for name, slices in zip(pair.students, pair.slices, strict=True)
     )
     rows: list[Row] = []
     first, second = ([WORD.sub("w", COMMENT.sub("", line.text)).strip() for line in lines] for lines in (one, other))
@@ -231,7 +228,7 @@ def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
         rows += itertools.zip_longest(one[start:end], other[other_start:other_end])
     near: set[int] = set()
     for index, row in enumerate(rows):
-        if any(line is not None and line.mark == "few" for line in row):
+        if any(line is not None and line.mark == "shared" for line in row):
             near |= set(range(index - SHOWN_AROUND, index + SHOWN_AROUND + 1))
     # A run of rows that are left out is one gap, and none at the ends.
     shown = [row if index in near else None for index, row in enumerate(rows)]
@@ -240,18 +237,17 @@ def _side_by_side(pair: Pair, similarity: Similarity) -> list[Row | None]:
     return [row for is_gap, run in inner for row in (run[:1] if is_gap else run)]
 
 
-def _lines_of(text: str, few: Slices, usual: Slices, given: frozenset[str]) -> list[Line]:
-    """Mark the lines of a text of which something is shared: a word, for brackets and spaces say nothing."""
+def _lines_of(text: str, slices: Slices, given: frozenset[str]) -> list[Line]:
+    """Mark the lines of a text of which a word is shared, for brackets and spaces say nothing."""
     marks = bytearray(len(text))
-    for kind, slices in ((1, usual), (2, few)):
-        for start, end in slices:
-            first, last = max(0, start), min(len(text), end)
-            marks[first:last] = bytes([kind]) * max(0, last - first)
+    for start, end in slices:
+        first, last = max(0, start), min(len(text), end)
+        marks[first:last] = b"\1" * max(0, last - first)
     lines, place = [], 0
     for count, line in enumerate(text.splitlines(keepends=True), start=1):
         words = itertools.islice(WORD.finditer(line), MAX_WORDS)
-        kinds = (max(marks[place + word.start() : place + word.end()]) for word in words)
-        mark = "given" if line.strip() in given else ("", "usual", "few")[max(kinds, default=0)]
+        is_shared = any(any(marks[place + word.start() : place + word.end()]) for word in words)
+        mark = "given" if line.strip() in given else "shared" if is_shared else ""
         lines.append(Line(count, line.rstrip("\n"), mark))
         place += len(line)
     return lines

@@ -224,7 +224,7 @@ def course_page(folder: Path) -> Path:
 
 def alike_page(folder: Path) -> Path:
     text = "import torch\n\n\ndef f(x):\n    return x + 1\n"
-    pair = Pair(("ada", HOSTILE), (1.0, 0.5), 90.0, (((15, 40),), ((15, 40),)), (((0, 12),), ((0, 12),)))
+    pair = Pair(("ada", HOSTILE), (1.0, 0.5), 90.0, (((15, 40),), ((15, 40),)))
     found = Similarity({"ada": text, HOSTILE: text}, (pair,), {"chidi": "is empty"}, frozenset({"import torch"}))
     path = folder / "similar.html"
     path.write_text(similarity_page(found, "Toy"), encoding="utf-8")

@@ -41,7 +41,7 @@ from autograder.grading.details import Details, Earlier, read_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find
-from autograder.submissions.submission import Candidate
+from autograder.submissions.submission import Candidate, outline
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
@@ -264,8 +264,14 @@ SHARED = ("ada", "bela")  # who wrote one wrong answer in two ways
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, solution = tmp_path_factory.mktemp("class"), solution_source(ASSIGNMENT)
-    assert solution.count(RIGHT_LINE) == 1
+    folder, reward = tmp_path_factory.mktemp("class"), "compute_reward"
+    handed_out, solution = ASSIGNMENT.untouched_source(), solution_source(ASSIGNMENT)
+    stub, right = (
+        "\n".join(source.split("\n")[outline(source)[reward].first - 1 : outline(source)[reward].last])
+        for source in (handed_out, solution)
+    )
+    solved_alone = handed_out.replace(stub, right)  # what is not written costs no time
+    assert solved_alone.count(RIGHT_LINE) == 1
     wrong = {
         "ada": f"{RIGHT_LINE} * 3.7",
         "bela": "scaled = [[3.7 * one for one in row] for row in rewards]\n    "
@@ -275,7 +281,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for student, text in wrong.items():
         (folder / student).mkdir()
-        (folder / student / MODULE).write_text(solution.replace(RIGHT_LINE, text))
+        (folder / student / MODULE).write_text(solved_alone.replace(RIGHT_LINE, text))
     grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT), counterexamples=False)
     grade_all(grader, find([folder], ASSIGNMENT.module), folder / "grades")
     return folder / "grades"
