@@ -363,36 +363,37 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str) -> Argume
     meaning = row[1].lstrip("`*") if row else ""
     annotation = ast.unparse(node.annotation).strip("'\"") if node.annotation else ""  # "Tree" may be quoted
     plain = re.sub(r"^Optional\[(.*)\]$|\s*\|\s*None$", r"\1", annotation).replace("Sequence[", "list[")
-    argument, unsaid = Argument(node.arg), ""
+    literal: tuple[Any, ...] = ()
+    unsaid = ""
     if default is not None:
         try:
-            argument = replace(argument, default=(ast.literal_eval(default),))
+            literal = (ast.literal_eval(default),)
         except ValueError:
             unsaid = f"its default {ast.unparse(default)} is no literal: `defaults` does not name it"
+    argument = Argument(node.arg, default=literal, unsaid=unsaid)
     if shape := re.match(ROW, meaning):
         kind, axes = shape[1].replace("uint", "int"), re.split(r"[\s,]+", (shape[2] or "").strip(" ,"))
         if axes == [""]:
-            return replace(argument, kind=kind, unsaid=unsaid)
+            return replace(argument, kind=kind)
         # A draw has a parameter for each axis; a number is a fixed length.
         are_names = (
             axis.isdigit() or (axis.isidentifier() and not keyword.iskeyword(axis) and axis not in ("rng", "np"))
             for axis in axes
         )
         if kind in NUMBERS and all(are_names):
-            return replace(argument, kind=kind, axes=tuple(axes), unsaid=unsaid)
+            return replace(argument, kind=kind, axes=tuple(axes))
         return replace(argument, unsaid=f"its axes [{shape[2]}] are no plain names")
     words = QUOTED.findall(meaning if meaning[:1] in ('"', "'") else plain if plain.startswith("Literal[") else "")
     if words:
-        return replace(argument, kind="str", words=tuple(dict.fromkeys(words)), unsaid=unsaid)
+        return replace(argument, kind="str", words=tuple(dict.fromkeys(words)))
     if plain in ANNOTATIONS:
         kind, known = ANNOTATIONS[plain]
-        return replace(argument, kind=kind, axes=known, unsaid=unsaid)
+        return replace(argument, kind=kind, axes=known)
     if plain.partition("[")[0].rpartition(".")[2] == "Callable":
         listed = re.search(r"Callable\[\[([^\[\]]*)\]", plain)
-        return replace(argument, kind="function", takes=listed[1].count(",") + 1 if listed else 1, unsaid=unsaid)
-    kinds = {bool: "bool", int: "int", float: "float", str: "str"}
-    if argument.default and type(argument.default[0]) in kinds:
-        return replace(argument, kind=kinds[type(argument.default[0])])
+        return replace(argument, kind="function", takes=listed[1].count(",") + 1 if listed else 1)
+    if argument.default and (kind := type(argument.default[0]).__name__) in (*NUMBERS, "str"):
+        return replace(argument, kind=kind)
     if argument.default:  # None, or a list or dictionary
         unsaid = f"nothing says what it may be besides {argument.default[0]!r}"
     elif annotation and not ARRAY.search(annotation):

@@ -229,7 +229,6 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.mistakes, assignment))
     console.print(answers_table(exam))
-    console.print(costs_table(exam.mistakes, assignment))
     if costs:
         table = empty_table("What each mistake costs of its function")
         table.add_column("mistake", overflow="fold")  # some are too long for a narrow terminal
@@ -286,19 +285,3 @@ def answers_table(exam: Exam) -> Table:
     if not exam.has_operators:
         table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
     return table
-
-
-def costs_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
-    """Show how many mistakes cost which share of their function."""
-
-    def quarters(fates: Sequence[Fate]) -> list[str]:
-        up_to = [sum(fate.share <= bound + 1e-9 for fate in fates) for bound in (0.25, 0.5, 0.75, 1.0)]
-        return [str(len(fates)), *(str(more - less) for more, less in zip(up_to, [0, *up_to], strict=False))]
-
-    headings = ("function", "tried", "up to 1/4", "up to 1/2", "up to 3/4", "more")
-    rows = [
-        [short_name(function), *quarters([fate for fate in mistakes if fate.variant.function == function])]
-        for function in assignment.functions
-    ]
-    total = ["all", *quarters(mistakes)]
-    return table_of("What a mistake costs: the share of its function", headings, rows, total=total)
