@@ -49,15 +49,13 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
     counts = Counter(module for modules in sure or votes for module in modules)
     clear = [module for module, count in counts.items() if count >= CLEAR * (counts.total() - count)]
     chosen = [assignment for assignment in known if assignment.module in (clear or counts)]
-    if len(chosen) == 1:
-        return chosen[0]
-    for path in paths:
+    for path in paths if len(chosen) != 1 else ():
         try:
             path.stat()
         except (OSError, ValueError):
             find([path], "")  # which says what is wrong with a path that leads nowhere
-    fact = "There are submissions of several assignments" if chosen else "Nothing here says of which assignment it is"
-    raise UsageError(f"{fact}. Name one with --assignment: {_names(chosen or known)}.")
+    fact = "There are submissions of several assignments." if chosen else "Nothing here says of which assignment it is."
+    return _only(known, chosen, fact)
 
 
 def refuse_unlikely(assignment: Assignment, candidates: Sequence[Candidate]) -> None:
@@ -80,30 +78,30 @@ def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Ass
     """Choose the assignment `name`, or the one that has an item of this id; raises UsageError where it is not clear."""
     known = find_assignments(root, name)
     having = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
-    if len(having) == 1 or len(known) == 1:
-        return (having or known)[0]
-    if having:
-        raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(having)}.")
-    items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
-    raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
+    if not having and len(known) > 1:
+        items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
+        raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
+    return _only(known, having, f"Several assignments have an item {item_id!r}.")
 
 
 def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None = None) -> Assignment:
     """Choose the assignment `name`, the only one, or the one that the manifests in `folders` name; else UsageError."""
-    known = find_assignments(root, name)
-    names = set()
+    known, names = find_assignments(root, name), set()
     for folder in folders:
-        try:
+        with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
             named = json.loads((folder / MANIFEST).read_bytes())["assignment"]
-        except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            named = ""  # what is wrong with a manifest is told where it is read
-        names.add(named if isinstance(named, str) else "")
-    chosen = [assignment for assignment in known if assignment.name in names]
-    if len(chosen) == 1 or len(known) == 1:
-        return (chosen or known)[0]
-    if names == {""}:
-        raise UsageError(f"{folders[0]} holds no {MANIFEST} that names its assignment. Name one with --assignment.")
-    raise UsageError(f"There are several assignments. Name one with --assignment: {_names(chosen or known)}.")
+            names |= {named} if isinstance(named, str) else set()
+    several = "There are several assignments."
+    if folders and not names:  # what else is wrong with a manifest is told where it is read
+        several = f"{folders[0]} holds no {MANIFEST} that names its assignment."
+    return _only(known, [assignment for assignment in known if assignment.name in names], several)
+
+
+def _only(known: Sequence[Assignment], fitting: Sequence[Assignment], several: str) -> Assignment:
+    """Return the only assignment that there is, or that fits; raises UsageError with the fact and the names."""
+    if len(known) == 1 or len(fitting) == 1:
+        return (fitting or known)[0]
+    raise UsageError(f"{several} Name one with --assignment: {_names(fitting or known)}.")
 
 
 def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:

@@ -59,6 +59,9 @@ def saw(array: np.ndarray | None) -> Outcome:
     return Outcome("observed", observation=Observation({"y": returned}, {}))
 
 
+GRID = np.arange(6.0).reshape(2, 3)
+
+
 def submission(source: str) -> Submission:
     return Submission("ada", "ada/policy_gradient.py", "0" * 64, source)
 
@@ -111,18 +114,19 @@ def test_picture_marks_each_value() -> None:
     assert picture == Picture("item", "one", "the y", ("row", "column"), (2, 3), ".+!-.!")
 
 
-def test_hidden_case_is_never_drawn() -> None:
-    expected = np.arange(6.0).reshape(2, 3)
-    assert picture_of(case(expected), saw(expected + 1)) is not None
-    assert picture_of(case(expected, "hidden"), saw(expected + 1)) is None
-
-
-def test_other_shape_or_dtype_is_not_drawn() -> None:
-    expected = np.arange(6.0).reshape(2, 3)
-    assert picture_of(case(expected), saw(expected.T + 1)) is None
-    assert picture_of(case(expected), saw(None)) is None
-    assert picture_of(case(expected), Outcome("timed_out")) is None
-    assert picture_of(case(expected), saw(expected)) is None
+@pytest.mark.parametrize(
+    ("outcome", "visibility"),
+    [
+        (saw(GRID + 1), "hidden"),
+        (saw(GRID.T + 1), "public"),
+        (saw(None), "public"),
+        (saw(GRID), "public"),
+        (Outcome("timed_out"), "public"),
+    ],
+)
+def test_only_wrong_values_of_public_case_are_drawn(outcome: Outcome, visibility: str) -> None:
+    assert picture_of(case(GRID), saw(GRID + 1)) is not None
+    assert picture_of(case(GRID, visibility), outcome) is None
 
 
 def test_grid_lays_axes_across_down_and_side_by_side() -> None:
