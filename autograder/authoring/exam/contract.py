@@ -226,19 +226,12 @@ def clause_complaints(
             lacks = ["has neither mistakes nor a reason why it is not graded"]
         else:
             there = {name for name, function in known if function == clause.function or not clause.function}
-            lacks = [
-                f"names the unknown mistake {name!r}; {likely(name, sorted(_of_family(name, there)))}"
-                for name in clause.mistakes
-                if name not in there
-            ]
+            lacks = []
+            for name in (name for name in clause.mistakes if name not in there):
+                family = sorted(one for one in there if one.rpartition(":")[0] == name.rpartition(":")[0])
+                lacks.append(f"names the unknown mistake {name!r}; {likely(name, family)}")
         complaints += [f"{contract.place(clause)} {lack}." for lack in lacks]
     return complaints
-
-
-def _of_family(name: str, names: Iterable[str]) -> list[str]:
-    """Those that are slugs, `habit:…` or `parameter:…`, as the name is."""
-    family = name.partition(":")[1] and name.partition(":")[0]
-    return [other for other in names if (other.partition(":")[1] and other.partition(":")[0]) == family]
 
 
 def untested(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from autograder.authoring.calls import AFTERWARDS, Calls, Formula
 from autograder.authoring.declarations import Draft, Expectation, fact, generator_for
 from autograder.authoring.faults import Misnamed, likely
-from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
+from autograder.authoring.laws.declaration import USUAL, Arguments, Function
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.counterexamples import Trial
@@ -91,7 +91,8 @@ class Exam:
             if name not in function.examples:
                 raise Misnamed(f"{item.id} names the example {name!r}", likely(name, function.examples))
             example = function.examples[name]
-            drawn = functools.partial(_fixed, function, example)
+            fixed = {key: example.arguments[key] for key in function.arguments if key in example.arguments}
+            drawn = functools.partial(lambda fixed, rng, sizes: fixed, fixed)
             call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
             judged = aspects or VALUES_ALONE
             found.insert(0, Planned(name, "public", function, LAWS["values"], call, judged, item.parts))
@@ -140,11 +141,16 @@ class Exam:
         for key in ("transposed", "sliced", "by_name"):  # a draw may leave out an optional argument
             if key in options:
                 options[key] = [name for name in options[key] if name in arguments]
+
+        def resolved(instead: Any) -> Any:
+            """Compute what stands instead of an argument where that depends on the usual arguments."""
+            return instead(arguments) if callable(instead) and not isinstance(instead, Formula) else instead
+
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
             raised = options["raises"].items()
             options["raises"] = {
-                name: ({key: _resolved(value, arguments) for key, value in instead.items()}, words)
+                name: ({key: resolved(value) for key, value in instead.items()}, words)
                 for name, (instead, words, _) in raised
             }
         differentiated: dict[str, Any] = {
@@ -284,18 +290,9 @@ def _steps(axes: int) -> list[tuple[int, ...]]:
     return sorted(itertools.product(range(most), repeat=axes), key=lambda several: (sum(several), several))
 
 
-def _fixed(function: Function, example: Example, rng: np.random.Generator, sizes: Mapping[str, int]) -> Arguments:
-    return {name: example.arguments[name] for name in function.arguments if name in example.arguments}
-
-
 def _shown_sizes(sizes: Mapping[str, int]) -> str:
     """Say the sizes of a call: `run 5, action 3`."""
     return ", ".join(f"{axis} {size}" for axis, size in sizes.items())
-
-
-def _resolved(instead: Any, arguments: Arguments) -> Any:
-    """Compute what stands instead of an argument where that depends on the usual arguments."""
-    return instead(arguments) if callable(instead) and not isinstance(instead, Formula) else instead
 
 
 def _judged(
