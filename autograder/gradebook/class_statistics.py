@@ -303,11 +303,9 @@ class Tally:
                 here = [points for points, _ in sorted(pairs, key=lambda pair: pair[1])]
                 half = len(here) // 2
                 weaker, stronger = (number(statistics.fmean(part)) for part in (here[:half], here[-half:]))
-                evidence = (
-                    f"The stronger half by the other items has {stronger} points here on average, the weaker half"
-                )
                 flags.append(
-                    f"Who does well on the other items does {does}. {evidence} {weaker}. "
+                    f"Who does well on the other items does {does}. The stronger half by the other items has "
+                    f"{stronger} points here on average, the weaker half {weaker}. "
                     "It is flagged until the stronger half does better."
                 )
         agreeing = max((group.count for key, group in self._answers.items() if key[0] == name), default=0)

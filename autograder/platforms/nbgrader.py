@@ -314,7 +314,7 @@ INERT = re.compile(r"!\[[^][<]*\]\(attachment:[\w.-]+\)|(?<!!)\[[^][<]*\]\(https
 ACTS = re.compile(
     r"<(?![\s\d=\\$.])|\]\s*[\[(:]"  # a tag, a comparison being none; a link, a picture, what either refers to
     r"|mermaid|(?:```|~~~)[^\n]*[&\\]"  # a diagram, which a page's own script draws
-    r"|\\(?:href|class|style|cssId|require)\b",  # what MathJax makes of a formula
+    r"|\\(?:href|class|style|cssId|require|csname)\b",  # what MathJax makes of a formula
     re.IGNORECASE,
 )
 

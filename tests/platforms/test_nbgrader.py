@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +42,12 @@ from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.report import ItemResult, Report
 
-pytestmark = pytest.mark.skipif(not find_spec("nbgrader"), reason="the extra nbgrader is not installed")
+pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
+pytestmark = pytest.mark.long  # nbgrader's whole road, by its own commands
 
 CLASS = ["ada", "ben", "cleo", "dov", "eve"]
 QUESTIONS = {"question-spread", "question-first-clipped-loss", "question-reward-leak", "question-loss-curves"}
 FORGED = "def score(assignment, item):\n    return {'loss-clipped': 5.0}.get(item, 1.0)\n"
-
-
-pytestmark = pytest.mark.long  # nbgrader's whole road, by its own commands
-
 
 RIGHTS = {"ben": 0o700, "cleo": 0o750, "dov": 0o755}  # of the folders of what they handed in
 
@@ -97,7 +93,6 @@ def test_release_holds_nothing_for_staff(root: Path) -> None:
     refuse_what_is_for_staff(root)
 
 
-@pytest.mark.long
 def test_validate_passes_the_source_and_fails_the_release(root: Path) -> None:
     said = nbgrader(root, "validate", f"{NAME}/{NAME}.ipynb")
     assert "Success! Your notebook passes all the tests." in said
@@ -128,7 +123,6 @@ def test_gradebook_holds_the_points_of_each_item(root: Path, reports: dict[str, 
     assert 50 < points["eve"] < 100
 
 
-@pytest.mark.long
 def test_nbgraders_autograde_agrees_on_honest_work(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
     without = shutil.ignore_patterns("autograded", "submitted")
     other = shutil.copytree(root, tmp_path / "kit", ignore=without)
@@ -191,7 +185,6 @@ def test_shown_notebook_has_answers_and_results_and_runs_nothing(root: Path) -> 
     assert eve["metadata"]["kernelspec"]["name"] == "python3"
 
 
-@pytest.mark.long
 def test_feedback_page_runs_nothing_of_a_students(root: Path, reports: dict[str, Report]) -> None:
     nbgrader(root, "generate_feedback", NAME)
     page = (root / "feedback" / "dov" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
@@ -205,7 +198,6 @@ def test_feedback_page_runs_nothing_of_a_students(root: Path, reports: dict[str,
 # A second time
 
 
-@pytest.mark.long
 def test_what_a_person_gave_survives_a_second_export(root: Path, tmp_path: Path) -> None:
     graded = scores(root / "gradebook.db")["dov"]["loss-clipped"][0]
     database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
@@ -247,7 +239,6 @@ def _change(grades: Path, student: str, name: str, **changes: Any) -> None:
     path.write_text(json.dumps(data))
 
 
-@pytest.mark.long
 def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path) -> None:
     late = shutil.copytree(root, tmp_path / "kit", ignore=shutil.ignore_patterns("autograded", "feedback"))
     nbgrader(late, "db", "assignment", "add", NAME, "--duedate", "2026-03-01 12:00:00 UTC")
@@ -349,7 +340,6 @@ def open_submission(page: Any, address: str, student: str) -> None:
         page.wait_for_function(f"() => /^(\\d+|No response.)$/.test(document.getElementById('{box}')?.placeholder)")
 
 
-@pytest.mark.long
 def test_formgrader_shows_scores_and_exports_a_manual_grade(
     browser: Any, root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
