@@ -317,7 +317,7 @@ def test_verdicts_differ_by_a_sign_besides_colour(visit: Callable[..., Seen], wh
 # The table of students
 
 
-@pytest.mark.parametrize("size", in_short((30, 1, 1000)))
+@pytest.mark.parametrize("size", in_short((30, 1, 500)))
 def test_class_of_any_size_fits_and_sorts(visit: Callable[..., Seen], size: int) -> None:
     reports = a_class(size)
     seen = visit(dashboard_of(size))
