@@ -163,7 +163,7 @@ def _report(checker: Checker, item_ids: Sequence[str]) -> Report:
 
 def _show(report: Report, checker: Checker, *, each: bool = False, brief: Sequence[str] = ()) -> None:
     """Print a report; see `report_text`."""
-    places = {item.item: checker.place(item) for item in report.items}
+    places = checker.places(report)
     text = report_text(report, checker.notes, width=width(), places=places, each=each, brief=brief)
     print(f"{coloured(text) if has_colours(sys.stdout) else text}   {INTRODUCTION}")
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self, TextIO
 
-from autograder.checking.fault_lines import excerpt, known_places
+from autograder.checking.fault_lines import excerpt, fault_lines
 from autograder.checking.handout import newer_zip
 from autograder.checking.terminal import CLEAR_LINE, has_colours
 from autograder.grading.assignment import PACKAGES, Assignment, Item, nearest_root
@@ -52,7 +52,6 @@ class Checker:
             if package in IN_SANDBOX and find_spec(package) is None:  # a worker that cannot start would not say why
                 advice = "python -m pip install -r requirements.txt, in the folder of the handout"
                 raise GraderFault(f"The package {package} is missing: {advice}.")
-        self._known = known_places(chosen.folder)
         self._sandbox = Sandbox()
         self._sandbox.start(torch=chosen.needs_torch)
         try:
@@ -97,9 +96,10 @@ class Checker:
         results = [result for result in report.items if result.item in ids]
         return replace(report, items=tuple(with_calls(results, self._grader.fixtures.cases)))
 
-    def place(self, item: ItemResult) -> list[str]:
-        """Show the line of the submission that a failed item is about, or say in which function it is."""
-        return excerpt(item, self._submission, self._known)
+    def places(self, report: Report) -> dict[str, list[str]]:
+        """Show the line of the submission that each failed item is about, or say in which function it is."""
+        lines = fault_lines(self._grader, self._submission, report.items, self._sandbox)
+        return {item.item: excerpt(item, self._submission, lines.get(item.item)) for item in report.items}
 
     def result(self, item_id: str) -> ItemResult:
         """Return the result of one item; each function runs once."""

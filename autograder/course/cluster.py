@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
+from autograder.checking.fault_lines import grade_and_mark
 from autograder.course.results import kit
 from autograder.grading.details import Details
 from autograder.grading.grader import Grader, not_graded
@@ -304,7 +305,7 @@ def grade_in_worker(run: str, submission: Submission) -> tuple[str, tuple[bytes,
     if bench is None:
         return get_worker().address, None
     with bench.sandbox() as sandbox:
-        report, details = bench.grader.grade_and_show(submission, sandbox)
+        report, details = grade_and_mark(bench.grader, submission, sandbox)
     return get_worker().address, (to_bytes(report), details)
 
 

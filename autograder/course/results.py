@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.checking.fault_lines import Known, known_places
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
@@ -168,7 +167,6 @@ class Results:
     def __init__(self, out: Path, grader: Grader) -> None:
         """Make the folders that are lacking, and take away what a killed run was writing."""
         self._out, self._grader = out, grader
-        self._known = known_places(grader.assignment.folder, staff=True)
         self._engine = grading_key(grader.assignment.given_sources())
         self._began = run_in(out).get("started")
         self._new = out / STAGED if is_graded(out) else out
@@ -214,7 +212,7 @@ class Results:
             details_before = read_details(_file(self._out, "details", student))
             details = replace(details, engine=self._engine)
             details = with_history(details, report, report_before, details_before, self._began)
-        page = page_of(submission, report, details, self._grader.assignment, self._known).encode()
+        page = page_of(submission, report, details, self._grader.assignment).encode()
         with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
@@ -304,11 +302,11 @@ class Results:
         return staged if staged.is_file() else _file(self._out, folder, student)
 
 
-def page_of(submission: Submission, report: Report, details: Details, assignment: Assignment, known: Known) -> str:
-    """Render the page of one student; `known` says where known mistakes are seen."""
+def page_of(submission: Submission, report: Report, details: Details, assignment: Assignment) -> str:
+    """Render the page of one student."""
     notes = submission.notes
     try:
-        listing = listing_of(submission, report, assignment.functions, known)
+        listing = listing_of(submission, report, assignment.functions, details.lines)
     except Exception:  # whatever a student wrote, it ends no run: the page is then without it
         listing, notes = NOTHING, (*notes, UNLISTED)
     return feedback_page(report, notes, details, listing, assignment.title)

@@ -103,6 +103,7 @@ class Details:
     answers   item → fingerprint of a wrong answer that no known mistake gives; of hidden cases too, so for staff alone
     code      function that is wrong → how it is written; its student's own, and an example on the class's page
     calls     item → what its public case calls that fails, as one would type it
+    lines     item → the line of the source that its failure is about
     engine    one name for the code and the versions that graded; "" where that was before details said it
     """
 
@@ -114,6 +115,7 @@ class Details:
     answers: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
     engine: str = ""
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from autograder.checking.fault_lines import Known, line_in_message, marked_line
+from autograder.checking.fault_lines import line_in_message
 from autograder.submissions.submission import BREAK, Submission, outlined
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.text import counted, visible
@@ -41,7 +41,7 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Name.Decorator, "f"),
     (Name.Builtin, "b"),
 )
-NO_MISTAKES: Known = MappingProxyType({})
+NO_LINES: Mapping[str, int] = MappingProxyType({})
 
 Span = tuple[int, int]
 LEXER = PythonLexer(stripnl=False, ensurenl=False)
@@ -109,15 +109,17 @@ class Listing:
 NOTHING = Listing()
 
 
-def listing_of(submission: Submission, report: Report, functions: Sequence[str], known: Known = NO_MISTAKES) -> Listing:
-    """List what was graded, and cells that could not be read; nothing where there is no text at all."""
+def listing_of(submission: Submission, report: Report, functions: Sequence[str], found: Mapping[str, int] = NO_LINES) -> Listing:
+    """List what was graded, and cells that could not be read; nothing where there is no text at all.
+
+    found   item → the line that it concerns
+    """
     if not submission.source and not submission.unread_cells:
         return NOTHING
     lines = BREAK.split(submission.source)
     unread, unread_cause = _unread_cells(submission, report, len(lines))
     room = MAX_BYTES - sum(_size(line.html) for piece in unread for line in piece.lines)
-    found = {item.item: marked_line(item, submission, known) for item in report.items}
-    marks = {item: line for item, line in found.items() if line is not None}
+    marks = {item: line for item, line in found.items() if 1 <= line <= len(lines)}
     items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
     cause_at = line_in_message(report.cause, submission)
     cutter = _Cutter(submission, lines, items, cause_at, room)

@@ -67,6 +67,8 @@ class Request:
     memory_megabytes   what may be held beyond what a worker takes that has loaded nothing
     output_megabytes   what may be printed
     hidden             whether it may not reach the worker before what stands before it is answered
+    traced             whether the lines of the submission that run are to be told
+    source             what takes the place of the program's source, for this call and those that follow
     """
 
     item: str
@@ -79,11 +81,14 @@ class Request:
     memory_megabytes: float = MEMORY_MEGABYTES
     output_megabytes: float = OUTPUT_MEGABYTES
     hidden: bool = False
+    traced: bool = False
+    source: str = ""
 
     @functools.cached_property
     def header(self) -> bytes:
         """Encode what a worker is told of it beside its inputs, but for the number of the question."""
-        return encode_header({"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)})
+        told = {"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)}
+        return encode_header(told | {name: value for name in ("traced", "source") if (value := getattr(self, name))})
 
 
 # What came back
@@ -134,6 +139,7 @@ class Outcome:
     seconds    wall time seen from outside
     size       bytes of header and tensors that the grader holds for it
     loading    the submission could not even be loaded
+    lines      of the submission, that are said to have run; empty where nobody asked
     """
 
     status: Status
@@ -144,6 +150,7 @@ class Outcome:
     seconds: float = 0.0
     size: tuple[int, int] = (0, 0)
     loading: bool = False
+    lines: frozenset[int] = frozenset()
 
 
 OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
@@ -164,11 +171,11 @@ def read_answer(answer: Frame, seconds: float, allowed: Sequence[str]) -> Outcom
             case "observed":
                 read = _shared_observation if sum(size) <= MAX_SHARED else _observation
                 observation = read(answer)
-                return Outcome("observed", observation=observation, seconds=seconds, size=size)
+                return Outcome("observed", observation=observation, seconds=seconds, size=size, lines=_lines(header))
             case "raised":
                 raised = raised_from_header(header)
                 status: Status = "out_of_memory" if raised.is_out_of_memory else "raised"
-                return Outcome(status, raised=raised, seconds=seconds, size=size)
+                return Outcome(status, raised=raised, seconds=seconds, size=size, lines=_lines(header))
     except ValueError as error:
         return Outcome("crashed", detail=str(error), seconds=seconds, size=size)
     return Outcome("crashed", detail=UNREADABLE, seconds=seconds, size=size)
@@ -231,6 +238,14 @@ def _returned(entry: Any, array: Array | None) -> Returned:
 @functools.cache  # NumPy composes the name anew each time: a third of the time that an answer takes to read
 def _name(dtype: np.dtype[Any]) -> str:
     return dtype.name
+
+
+def _lines(header: Mapping[str, Any]) -> frozenset[int]:
+    """Read which lines are said to have run."""
+    lines = header.get("lines", [])
+    if not isinstance(lines, list) or not _are_counts(lines):
+        raise ValueError("the worker's answer tells of lines that are none")
+    return frozenset(lines)
 
 
 def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
@@ -125,6 +125,13 @@ class Sandbox:
                         lost[asked[done].item] = replace(loaded, seconds=0.0)
                         outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda pair: pair[0])]
+
+    @contextlib.contextmanager
+    def worker(self, program: Program, seconds: float) -> Iterator[Worker]:
+        """Give a worker that has loaded nothing, for so many seconds of processor time."""
+        with contextlib.closing(self._start_worker(program, MEMORY_MEGABYTES, seconds)) as worker:
+            worker.await_ready()
+            yield worker
 
     def _run_until_lost(
         self,

@@ -32,7 +32,6 @@ from autograder.authoring.handout.notebook import (
     template,
     to_bytes,
 )
-from autograder.checking.fault_lines import TABLES, known_places
 from autograder.checking.handout import with_records, write_handout
 from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -211,9 +210,6 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
         "hints": {slug: hint for slug, hint in manifest["hints"].items() if slug in known},
     }
     files[MANIFEST] = (json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
-    places = known_places(assignment.folder)
-    seen = {function: {slug: found for slug, found in places[function].items() if slug in known} for function in places}
-    files[TABLES[False]] = (json.dumps(seen, separators=(",", ":"), sort_keys=True) + "\n").encode()
     files |= {f"{name}.py": text.encode() for name, text in assignment.given_sources().items()}
     files[UNTOUCHED] = stubs.encode()
     return {f"fixtures/{assignment.name}/{name}": data for name, data in files.items()}

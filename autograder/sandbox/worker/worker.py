@@ -36,6 +36,7 @@ from autograder.sandbox.worker import calling, frames
 
 MAX_TEXT = 2_000
 MAX_TYPES = 20
+MAX_EVENTS = 100_000  # lines of a traced call
 MAX_FACTS = 128 * 2**10
 MAX_TENSOR_BYTES = 8 * 2**20
 MAX_BYTES = frames.MAX_ANSWER[1] - 2**20  # of all tensors of an answer, beside their table
@@ -151,21 +152,55 @@ class Worker:
         self, header: Mapping[str, Any], blob: bytes, *, stopped_by: tuple[type[BaseException], ...] = ()
     ) -> Answer:
         """Answer a `run` frame; an exception of `stopped_by` is no answer and passes through."""
+        if "source" in header:
+            try:
+                self._module = sys.modules[self._module.__name__] = types.ModuleType(self._module.__name__)
+                _define(self._module, header["source"], self._filename)
+            except BaseException as error:
+                return {"op": "raised", **_describe_exception(error, self._filename)}, b""
         if not callable(getattr(self._module, header["function"], None)):
             return {"op": "missing"}, b""
         probe: Callable[..., Any] = getattr(self._probes, header["probe"])
         # A call is of NumPy or plain Python where its case says so, or the whole assignment needs no torch
         of_arrays = _tensors() is None or header["params"].get("values", calling.TORCH) != calling.TORCH
         _set_usual_state()
+        lines: set[int] = set()
         try:
             inputs: dict[str, Any] = _from_safetensors(blob)
             if not of_arrays:
                 inputs = {name: _tensors().from_numpy(array) for name, array in inputs.items()}
-            return _observed(*probe(self._module, inputs, header["params"]), of_arrays=of_arrays)
+            with _traced(self._filename, lines) if header.get("traced") else contextlib.nullcontext():
+                seen = probe(self._module, inputs, header["params"])
+            answer, tensors = _observed(*seen, of_arrays=of_arrays)
+            return {**answer, **({"lines": sorted(lines)} if lines else {})}, tensors
         except stopped_by:
             raise
         except BaseException as error:
-            return {"op": "raised", **_describe_exception(error, self._filename)}, b""
+            told = {"lines": sorted(lines)} if lines else {}
+            return {"op": "raised", **_describe_exception(error, self._filename), **told}, b""
+
+
+@contextlib.contextmanager
+def _traced(filename: str, lines: set[int]) -> Iterator[None]:
+    """Collect the lines of a file that run."""
+    left = MAX_EVENTS
+
+    def trace(frame: types.FrameType, event: str, value: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != filename:
+            return None
+        lines.add(frame.f_lineno)
+        left -= 1
+        if left <= 0:
+            frame.f_trace = None
+            sys.settrace(None)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 # Loading
