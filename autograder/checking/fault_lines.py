@@ -27,8 +27,8 @@ from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
-MAX_TRIALS, MAX_TRIALS_LONG = 360, 120  # changes of one function; of one with many variables, as a training loop
-SECONDS = 6.0  # of one function: a machine that is not busy needs a second
+MAX_TRIALS, MAX_TRIALS_LONG = 600, 240  # changes of one function; of one with many variables, as a training loop
+SECONDS = 5.0  # of one function: a machine that is not busy needs a second
 CALL_SECONDS = 2.0
 MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together

@@ -109,7 +109,9 @@ class Listing:
 NOTHING = Listing()
 
 
-def listing_of(submission: Submission, report: Report, functions: Sequence[str], found: Mapping[str, int] = NO_LINES) -> Listing:
+def listing_of(
+    submission: Submission, report: Report, functions: Sequence[str], found: Mapping[str, int] = NO_LINES
+) -> Listing:
     """List what was graded, and cells that could not be read; nothing where there is no text at all.
 
     found   item → the line that it concerns
@@ -119,7 +121,8 @@ def listing_of(submission: Submission, report: Report, functions: Sequence[str],
     lines = BREAK.split(submission.source)
     unread, unread_cause = _unread_cells(submission, report, len(lines))
     room = MAX_BYTES - sum(_size(line.html) for piece in unread for line in piece.lines)
-    marks = {item: line for item, line in found.items() if 1 <= line <= len(lines)}
+    said = {item.item: found.get(item.item) or line_in_message(item.message, submission) for item in report.items}
+    marks = {item: line for item, line in said.items() if line is not None and 1 <= line <= len(lines)}
     items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
     cause_at = line_in_message(report.cause, submission)
     cutter = _Cutter(submission, lines, items, cause_at, room)

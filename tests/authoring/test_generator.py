@@ -138,13 +138,11 @@ def test_the_toy_is_stored_and_read_back(toy: Toy) -> None:
     assert (small.expected[0].dtype, single.expected[0].dtype) == ("float64", "float32")
     assert stored.hints == {"no-kink": "What happens below 0?", "raises": "Does it run?"}
     assert sorted(files_of(folder)) == [
-        "hidden/fault_lines.json",
         "hidden/mistakes.json",
         "hidden/ramp-values.safetensors",
         "items.toml",
         "manifest.json",
         "probes.py",
-        "public/fault_lines.json",
         "public/ramp-values.safetensors",
     ]
 

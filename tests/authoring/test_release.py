@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -28,7 +27,6 @@ from autograder.authoring.handout.release import (
     with_points,
     zip_bytes,
 )
-from autograder.checking.fault_lines import TABLES, known_places
 from autograder.checking.handout import COPIES, write_handout
 from autograder.grading.assignment import Assignment, find_assignment, load_assignment
 from autograder.grading.fixtures import Case, Fixtures, decode, read_fixtures
@@ -174,17 +172,6 @@ def is_public(array: np.ndarray, fixtures: Fixtures) -> bool:
         if case.visibility == "public"
         for other in case.inputs.values()
     )
-
-
-def test_handout_places_no_mistake_that_only_hidden_cases_tell(
-    assignment: Assignment, files: dict[str, bytes], fixtures: Fixtures
-) -> None:
-    public = {slug for case in fixtures.cases if case.visibility == "public" for slug in case.mistakes}
-    placed = json.loads(files[f"fixtures/policy_gradient/{TABLES[False]}"])
-    slugs = {slug for places in placed.values() for slug in places}
-    stored = {slug for places in known_places(assignment.folder).values() for slug in places}
-    assert slugs == stored & public
-    assert stored - public
 
 
 def test_stored_cases_and_listed_ones_are_public(files: dict[str, bytes], unpacked: Path) -> None:

@@ -1,6 +1,8 @@
-"""How often a failed item is marked on a line whose change mends the fault.
+"""How often a wrong function is marked on a line whose change mends it, in a folder of wrong answers.
 
-python tests/benchmarks/marks.py FOLDER [--part 0|1]
+    python tests/benchmarks/marks.py FOLDER [--part 0|1]
+
+FOLDER holds `<assignment>/<id>/<file>` and truth.json: a list of {id, assignment, file, function, lines, style, kind}.
 """
 
 import argparse
@@ -9,8 +11,8 @@ import json
 import time
 from pathlib import Path
 
-from autograder.checking.fault_lines import fault_lines
 from autograder.checking.checker import with_short_timeouts
+from autograder.checking.fault_lines import fault_lines
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
@@ -21,50 +23,42 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
+    """Print a row for each wrong function, then the shares by assignment and style."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--part", type=int, default=None)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--part", type=int, help="of two: answers with an even number, or an odd one")
+    parser.add_argument("--only", default="", help="how the ids begin")
     options = parser.parse_args()
-    truth = [e for e in json.loads((options.folder / "truth.json").read_text()) if e["kind"] == "wrong"]
-    if options.part is not None:
-        truth = [e for e in truth if int(e["id"][-2:]) % 2 == options.part]
-    truth = [e for e in truth if e["id"].startswith(options.only)]
-    shares = collections.defaultdict(collections.Counter)
-    for name in dict.fromkeys(e["assignment"] for e in truth):
+    truth = json.loads((options.folder / "truth.json").read_text())
+    truth = [one for one in truth if one["kind"] == "wrong" and one["id"].startswith(options.only)]
+    truth = [one for one in truth if options.part in (None, int(one["id"][-2:]) % 2)]
+    shares: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for name in dict.fromkeys(one["assignment"] for one in truth):
         chosen = find_assignment(ROOT, name)
         grader = Grader.of(with_short_timeouts(chosen), read_fixtures(chosen, hidden=False))
         with Sandbox(isolation="none") as sandbox:
-            for entry in (e for e in truth if e["assignment"] == name):
-                source = (options.folder / name / entry["id"] / entry["file"]).read_text()
-                submission = Submission(entry["id"], entry["file"], "", source)
+            for one in (one for one in truth if one["assignment"] == name):
+                source = (options.folder / name / one["id"] / one["file"]).read_text()
+                submission = Submission(one["id"], one["file"], "", source)
                 report = grader.grade(submission, sandbox)
-                named = entry["function"].split(", ")
-                for function in named:
+                for function in one["function"].split(", "):
+                    items = [i for i in report.items if i.function == function and i.verdict != "passed"]
                     began = time.perf_counter()
-                    failed = [
-                        i for i in report.items if i.function == function and i.verdict not in ("passed", "missing")
-                    ]
-                    lines = fault_lines(grader, submission, failed, sandbox)
+                    lines = fault_lines(grader, submission, items, sandbox)
                     seconds = time.perf_counter() - began
-                    verdicts = collections.Counter()
-                    for item in failed:
-                        line = lines.get(item.item)
-                        verdicts["right" if line in entry["lines"] else "somewhere" if line is None else "wrong"] += 1
-                    kind = "unseen" if not failed else verdicts.most_common(1)[0][0]
-                    for key in ("all", entry["style"], name):
+                    kinds = [_kind(lines.get(item.item), one["lines"]) for item in items]
+                    kind = collections.Counter(kinds).most_common(1)[0][0] if kinds else "unseen"
+                    for key in ("all", one["style"], name):
                         shares[key][kind] += 1
-                    print(
-                        f"{entry['id']} {function:28} {kind:10} {dict(lines)} {entry['lines']} {seconds:.1f} s  {entry['fault'][:70]}",
-                        flush=True,
-                    )
+                    print(f"{one['id']} {function:28} {kind:10} {lines} {one['lines']} {seconds:.1f} s", flush=True)
     for key, counts in shares.items():
-        total = sum(n for kind, n in counts.items() if kind != "unseen") or 1
-        print(
-            f"{key:24}",
-            *(f"{kind} {100 * counts[kind] / total:.0f} %" for kind in ("right", "wrong", "somewhere")),
-            f"of {total}, {counts['unseen']} unseen",
-        )
+        total = sum(counts.values()) - counts["unseen"]
+        parts = (f"{kind} {100 * counts[kind] / max(1, total):.0f} %" for kind in ("right", "wrong", "somewhere"))
+        print(f"{key:24}", *parts, f"of {total}; {counts['unseen']} that public cases do not see")
+
+
+def _kind(line: int | None, truth: list[int]) -> str:
+    return "somewhere" if line is None else "right" if line in truth else "wrong"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -20,7 +19,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from places import KIT
 from processes import PATIENCE
 
-from autograder.authoring.fixtures.fault_places import places_of
 from autograder.checking.check import INTRODUCTION, check, main
 from autograder.cli.main import main as whole_command_line
 from autograder.grading.assignment import find_assignment
@@ -84,12 +82,9 @@ def test_wrong_item_is_shown_with_values_hint_and_command(
     assert f" 6 / 10   {INTRODUCTION}" in printed
 
 
-def test_line_of_an_exception_or_a_known_mistake_is_shown(
-    work: Callable[..., Path], kit: Path, capsys: pytest.CaptureFixture[str]
+def test_line_of_an_exception_and_one_whose_change_mends_are_shown(
+    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    places = places_of(f"def shift{SHIFT[9:]}", WRONG, "shift")
-    table = {"shift": {"wrong-way": places}}
-    (kit / "fixtures" / "toy" / "public" / "fault_lines.json").write_text(json.dumps(table))
     folder = work(toy=RIGHT.replace("factor * ", "factor * x.nothing + ") + WRONG)
     assert check(folder) == 1
     printed = capsys.readouterr().out

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from sample_reports import item, report
 
-from autograder.authoring.fixtures.fault_places import places_of
-from autograder.checking.fault_lines import Known
 from autograder.pages.listing import MAX_BYTES, Listing, Piece, listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.reading import read
@@ -48,7 +46,7 @@ NOTEBOOK = Submission(
     cells=((2, 2), (5, 5)),
 )
 RIGHT = "def one(x):\n    y = x.std(dim=-1)\n    return y / 2\n"
-NOTHING_KNOWN: Known = {}
+NO_LINES: dict[str, int] = {}
 WRONG = "def one(x):\n    y = x.std(dim=-1, correction=0)\n    return y / 2\n"
 
 
@@ -63,10 +61,10 @@ def failed(
 
 
 def listing(
-    source: str | Submission = CODE, *items: ItemResult, cause: str = "", known: Known = NOTHING_KNOWN
+    source: str | Submission = CODE, *items: ItemResult, cause: str = "", lines: dict[str, int] = NO_LINES
 ) -> Listing:
     handed = submission(source) if isinstance(source, str) else source
-    return listing_of(handed, report_of(*items, cause=cause), FUNCTIONS, known)
+    return listing_of(handed, report_of(*items, cause=cause), FUNCTIONS, lines)
 
 
 def report_of(*items: ItemResult, cause: str = "") -> Report:
@@ -187,12 +185,12 @@ def test_unreached_items_are_marked_at_their_cause() -> None:
     assert found.cause == (3, "Line 3 of your file")
 
 
-KNOWN = {"one": {"population-std": places_of(RIGHT, WRONG, "one")}}
+LINES = {"one-a": 7}
 NAMED = failed(mistakes=("population-std",))
 
 
 def test_named_mistake_is_marked_at_its_line_with_two_lines_around() -> None:
-    found = listing(CODE, NAMED, known=KNOWN)
+    found = listing(CODE, NAMED, lines=LINES)
     assert marked(found) == {7: ["one-a"]}
     assert [line.number for line in found.around(7)] == [6, 7, 8]
 
@@ -221,7 +219,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_code_is_bounded_text(source: str) -> None:
-    found = listing(source, NAMED, known=KNOWN)
+    found = listing(source, NAMED, lines=LINES)
     pieces = [*found.pieces.values(), *found.rest.values()]
     assert sum(len(line.html.encode()) for piece in pieces for line in piece.lines) <= MAX_BYTES + 2_000
     shown = feedback_page(report_of(NAMED), (), None, found)
