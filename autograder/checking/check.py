@@ -93,10 +93,10 @@ def check(
     """
     with Checker(path, assignment, root) as checker:
         report = _report(checker, item_ids)
-    if as_json:
-        print(json.dumps(to_json(report) | {"notes": list(checker.notes)}, indent=1, ensure_ascii=True))
-    elif not quiet:
-        _show(report, checker, each=bool(item_ids))
+        if as_json:
+            print(json.dumps(to_json(report) | {"notes": list(checker.notes)}, indent=1, ensure_ascii=True))
+        elif not quiet:
+            _show(report, checker, each=bool(item_ids))
     return _exit_code(report)
 
 

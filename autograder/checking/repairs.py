@@ -22,7 +22,8 @@ ALIKE = [
     group.split()
     for group in (
         "mean sum nanmean median", "max min amax amin", "maximum minimum", "fmax fmin", "argmax argmin",
-        "exp log expm1", "log log2 log10", "std var", "any all", "floor ceil rint round trunc int", "sqrt square", "abs square",
+        "exp log expm1", "log log2 log10", "std var", "any all", "floor ceil rint round trunc int", "sqrt square",
+        "abs square",
         "zeros ones", "zeros_like ones_like", "softmax log_softmax", "sigmoid logsigmoid", "float int double",
         "float32 float64", "logical_and logical_or", "cumsum cumprod", "prod sum", "expand repeat",
         "repeat tile repeat_interleave", "add_ sub_", "clip_grad_norm_ clip_grad_value_", "train eval",

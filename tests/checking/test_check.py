@@ -75,7 +75,7 @@ def test_wrong_item_is_shown_with_values_hint_and_command(
         "yours",
         "Which way?",
         "check --item shift-values",
-        "Somewhere in shift, lines 6 to 7",
+        "Line 7 of your file",
     ):
         assert part in printed
     assert [line[:11] for line in printed.splitlines()[-3:]] == ["PASS  ramp ", "FAIL  shift", "      total"]
