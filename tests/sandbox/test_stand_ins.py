@@ -18,6 +18,13 @@ KINDS = {
     "a class with a metaclass": (
         "import abc\nclass sample(str, metaclass=abc.ABCMeta):\n    def __new__(cls):\n        return 'given'\n"
     ),
+    "an object": "class Sample:\n    def __call__(self):\n        return 'given'\nsample = Sample()\n",
+    "a cached function": f"import functools\n{GIVEN}sample = functools.cache(sample)\n",
+    "a partial": f"import functools\n{GIVEN}sample = functools.partial(sample)\nsample.kept = 'kept'\n",  # not unpacked
+    "an object with slots": (
+        "class Call:\n    __slots__ = ('f',)\n    def __call__(self):\n        return self.f()\n"
+        f"class Sample(Call):\n    __slots__ = ()\n{GIVEN}made = Sample()\nmade.f, sample = sample, made\n"
+    ),
 }
 BOUND = {
     "by its name": "def loop():\n    return sample()",
@@ -60,13 +67,23 @@ def test_stand_in_is_called_however_it_is_bound(kind: str, how: str) -> None:
     assert given.sample() == "given"
 
 
-def test_stand_in_calls_the_real_one() -> None:
-    given = module("given", GIVEN)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "class" not in kind])
+def test_stand_in_calls_the_real_one(kind: str) -> None:
+    given = module("given", KINDS[kind])
     student = module("student", BOUND["as a default"], sample=given.sample)
     real = given.sample
     with standing_in([student, given], {"sample": lambda: f"not {real()}"}):
         assert student.loop() == "not given"
     assert student.loop() == "given"
+
+
+def test_other_objects_of_the_class_stay() -> None:
+    source = "class Say:\n    def __init__(self, text):\n        self.text = text\n    def __call__(self):\n"
+    source += "        return self.text\nfirst, second, third = map(Say, 'abc')\nALL = [first, second, third]\n"
+    student = module("student", f"{source}def loop():\n    return [say() for say in ALL]")
+    with standing_in([student], {"first": lambda: "A", "second": lambda: "B"}):
+        assert student.loop() == ["A", "B", "c"]
+    assert student.loop() == ["a", "b", "c"]
 
 
 def test_class_is_made_as_before_afterwards() -> None:

@@ -22,7 +22,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -31,6 +31,7 @@ CURVES = ("sin", "cos", "tan", "exp", "log", "sqrt")  # what formulas know
 MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
+CACHED = type(functools.cache(len))  # of functions behind `functools.cache` or `lru_cache`
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 Named = Mapping[str, Any]
@@ -241,6 +242,8 @@ def _seen(
 def _inputs(inputs: Named, params: Named) -> dict[str, Any]:
     """Lay out the inputs as the student's function gets them."""
     arrays, values = dict(inputs), params.get("values", TORCH)
+    if params.get("bound"):  # what was received is a view, which cannot be detached in place
+        arrays = {name: array if _requires_grad(array) else _copied(array) for name, array in arrays.items()}
     for name in params.get("transposed", ()):
         exchanged = arrays[name].swapaxes(-1, -2)
         copied = exchanged.contiguous() if values == TORCH else exchanged.copy()
@@ -549,9 +552,9 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
     """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
 
     Also those that the submission lacks: it is not to blame for them. What these modules define may have been bound
-    before, as a default, in a table, by another name. So a function or a class stays where it is, and its code or its
-    making leads to the stand-in. Anything else (a function of a library, a partial, one that serves for two names) is
-    replaced under each name that a module has for it. What a stand-in itself calls is the real function.
+    before, as a default, in a table, by another name. So it stays where it is, and its code, its making or its call
+    leads to the stand-in. Anything else (a function of a library, one that serves for two names) is replaced under each
+    name that a module has for it. What a stand-in itself calls is the real function.
     """
     student, homes = modules[0], {module.__name__ for module in modules}
     running = threading.local()  # in each thread: whether a stand-in runs, whose own calls are not replaced
@@ -572,6 +575,8 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
                 continue
             if is_alone and isinstance(value, type):
                 _redirect_class(value, stand_in, undo)
+            elif names.get(id(value)) == {name}:
+                _redirect_object(value, stand_in, homes, running, undo)
             others = [key for key, held in vars(student).items() if held is value and callable(value)]
             for place, key in ((vars(module), name), *((vars(student), key) for key in others if key not in stand_ins)):
                 undo.callback(*((place.__setitem__, key, place[key]) if key in place else (place.pop, key, None)))
@@ -613,6 +618,30 @@ def _redirect_function(
     if "__wrapped__" not in vars(function):  # where `inspect.signature` looks for the parameters
         undo.callback(vars(function).pop, "__wrapped__", None)
         vars(function)["__wrapped__"] = real
+
+
+def _redirect_object(
+    value: Any, stand_in: Any, homes: Collection[str], running: threading.local, undo: contextlib.ExitStack
+) -> None:
+    """Let whoever holds this object call the stand-in: a partial, a cached function, what a class of `homes` makes."""
+    kind: Any = type(value)
+    if kind is functools.partial:
+        function, placed, by_name, attributes = value.__reduce__()[2]
+        real = functools.partial(function, *placed, **by_name)
+        undo.callback(value.__setstate__, (function, placed, by_name, attributes))
+        value.__setstate__((_unless_running(stand_in, real, running), (), {}, attributes))
+    elif kind is CACHED and isinstance(value.__wrapped__, FunctionType) and value.__module__ in homes:
+        _redirect_function(value.__wrapped__, stand_in, running, undo)
+        value.cache_clear()
+        undo.callback(value.cache_clear)
+    elif kind.__module__ in homes and callable(value):
+        usual = kind.__call__
+        instead = _unless_running(stand_in, functools.partial(usual, value), running)
+        put_back = (setattr, kind, "__call__", usual) if "__call__" in vars(kind) else (delattr, kind, "__call__")
+        undo.callback(*put_back)
+        kind.__call__ = lambda self, *arguments, **named: (
+            instead(*arguments, **named) if self is value else usual(self, *arguments, **named)
+        )
 
 
 def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> None:
