@@ -293,6 +293,8 @@ class NewAssignment:
 
 def read_solution(path: Path) -> Solution:
     """Read that file; raises UsageError where it is no Python or has no function."""
+    if path.suffix == ".ipynb":  # JSON may well be Python
+        raise UsageError(f"{path} is a notebook: give a Python file with its functions, solution.py.")
     try:
         return parse_solution(path.read_text(encoding="utf-8"), path)
     except OSError as error:

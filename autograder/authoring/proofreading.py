@@ -21,6 +21,7 @@ from autograder.authoring.faults import Fault, Faults, likely, line_of
 from autograder.authoring.handout.notebook import EXTRAS, Extras
 from autograder.authoring.handout.release import without_hidden
 from autograder.grading.assignment import KEYS, OTHER_PACKAGES, PACKAGES, faults_in
+from autograder.grading.counterexamples import DRAWS
 from autograder.vocabulary.errors import FixtureError
 
 R = TypeVar("R")
@@ -80,6 +81,7 @@ def reading_faults(folder: Path) -> list[Fault]:
             faults.append(Fault(path, line, what, f'"{package}" among them'))
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     faults += _item_faults(items, text, data, solution, defined)
+    faults += _drawing_faults(folder / f"{DRAWS}.py", _parsed(folder / f"{DRAWS}.py", faults), data)
     if (solution / EXTRAS).is_file():
         text, extras = _read_toml(solution / EXTRAS, faults)
         faults += _notebook_faults(solution / EXTRAS, text, extras or {})
@@ -196,6 +198,17 @@ def _notebook_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator
             place, key = (int(places[0]), places[-1]) if places else (0, "")
             line = _line(text, table, place, key) if places else line_of(text, table)
             yield Fault(path, line, f"{'.'.join([table, *places])}: {fault['msg']}")
+
+
+def _drawing_faults(path: Path, tree: ast.Module, data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Find keys of DRAWS and LEFT_OUT that are no items: a misspelt one would draw nothing, and say nothing."""
+    items = [str(entry.get("id")) for table in ("item", "curve") for entry in _entries(data, table)]
+    for node in tree.body:
+        names = ast.unparse(node).partition("=")[0].partition(":")[0].split()
+        written = getattr(node, "value", None) if {*names} & {"DRAWS", "LEFT_OUT"} else None
+        for key in written.keys if isinstance(written, ast.Dict) else ():
+            if isinstance(key, ast.Constant) and key.value not in items:
+                yield Fault(path, key.lineno, f"{names[0]} has the item {key.value!r}", likely(str(key.value), items))
 
 
 def _contract_faults(

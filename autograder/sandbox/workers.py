@@ -179,9 +179,12 @@ class Worker:
         self.close()
         raise SandboxError(f"A worker could not be started: {_last_line(self._pipes.tail)}. {DOCTOR}")
 
-    def load(self, program: Program, budget: Request) -> Outcome | None:
-        """Load the program; return None once that is done, else the outcome that every request shares."""
-        own = {"given": dict(program.given), "probes": program.probes}
+    def load(self, program: Program, budget: Request, needed: Sequence[str] = ()) -> Outcome | None:
+        """Load the program; return None once that is done, else the outcome that every request shares.
+
+        needed   the probes that will be asked for; raises SandboxError where one is missing, or where they fail
+        """
+        own = {"given": dict(program.given), "probes": program.probes, "needed": list(needed)}
         handed_in = {name: getattr(program, name) for name in ("module", "source", "packages")}
         self._until = program.until
         for header in ({"op": "define", **own}, {"op": "load", "given": list(program.given), **handed_in}):

@@ -282,7 +282,7 @@ def test_bodies_without_markers_are_marked_below_their_docstring(margin: str) ->
         ("s.py", b"def f(*x):\n    return x\n", "f cannot be graded: a declaration names each argument"),
         ("s.py", b'def f(x):\n    """Nothing."""\n', "s.py:1: f has no body to mark"),
         ("s.py", b'def f(x):\n    "caf\xe9"\n', "s.py:1: not Python: 'utf-8' codec can't decode"),
-        ("s.ipynb", b"{}", "s.ipynb defines no function"),
+        ("s.ipynb", b"{}", "s.ipynb is a notebook: give a Python file"),
     ],
 )
 def test_file_that_is_no_assignment_is_refused(name: str, data: bytes, told: str, tmp_path: Path) -> None:

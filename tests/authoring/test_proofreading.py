@@ -26,7 +26,7 @@ from autograder.vocabulary.times import OutOfTimeError
 ITEMS, ORACLE, CASES = "fixtures/toy/items.toml", "fixtures/toy/oracle.py", "fixtures/toy/cases.py"
 MISTAKES, PROBES = "fixtures/toy/mistakes.py", "fixtures/toy/probes.py"
 MODULE, README, NOTEBOOK = "solution/toy/toy.py", "solution/toy/README.md", "solution/toy/notebook.toml"
-CONTRACT = "fixtures/toy/contract.toml"
+CONTRACT, DRAWS = "fixtures/toy/contract.toml", "fixtures/toy/counterexamples.py"
 OF_THE_EXAM = {
     CONTRACT: """\
 [costly]
@@ -38,6 +38,7 @@ ramp = "one value"
 [shift]
 "Return x + factor." = ["wrong-way"]
 """,
+    DRAWS: "DRAWS: dict[str, object] = {\n    'ramp-values': None,\n}\nLEFT_OUT = {'shift-values': 'why'}\n",
 }
 LINE = re.compile(r"[\w./-]+:\d+: .+")
 EXTRAS = """\
@@ -139,6 +140,8 @@ OF_TEXT = [
     Slip(CONTRACT, '"one value"', '" "', "contract.toml:2", r"'ramp' of \[costly\] should have the reason, .* ' '"),
     Slip(CONTRACT, '[costly]\nramp = "one value"', "costly = 3", "contract.toml:1", "'costly' is no table"),
     Slip(CONTRACT, 'ramp = "one value"', 'rump = "one value"', "contract.toml:2", "no item grades 'rump'; 'ramp' is"),
+    Slip(DRAWS, "ramp-values", "ramp-value", "counterexamples.py:2", "the item 'ramp-value'; 'ramp-values'"),
+    Slip(DRAWS, "shift-values", "shift", "counterexamples.py:4", "LEFT_OUT has the item 'shift'"),
 ]  # fmt: skip
 
 OF_PYTHON = [

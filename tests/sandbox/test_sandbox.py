@@ -249,6 +249,7 @@ def test_given_modules_change_with_the_assignment(sandbox: Sandbox) -> None:
         ),
         ({"probes": "raise KeyError('a probe')"}, "KeyError: 'a probe'"),
         ({"probes": "import os; os._exit(3)"}, "exited with status 3"),
+        ({"probes": "def other(): pass"}, "AttributeError: module 'probes' has no attribute 'fact'"),
     ],
 )
 def test_course_code_that_fails_is_the_graders_fault(sandbox: Sandbox, fault: dict[str, Any], reason: str) -> None:

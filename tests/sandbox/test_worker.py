@@ -48,7 +48,7 @@ def converse() -> Iterator[Converse]:
 
     def answers(source: str, *calls: Mapping[str, Any]) -> list[Answer]:
         requests, written = io.BytesIO(), io.BytesIO()
-        frames.write(requests, {"op": "define", "given": GIVEN, "probes": PROBES})
+        frames.write(requests, {"op": "define", "given": GIVEN, "probes": PROBES, "needed": []})
         frames.write(requests, {"op": "load", "module": MODULE, "source": source, "given": [*GIVEN]})
         for call in calls:
             run = {"op": "run", "function": "answer", "probe": "call", "params": {}, **call}

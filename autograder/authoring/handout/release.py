@@ -244,7 +244,7 @@ def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, 
         words = {*re.findall(rb"[\w-]+", data), *(found for case in dotted for found in case.findall(data))}
         if named := hidden & words:
             raise ReleaseError(f"The handout's {name} would name the hidden case {min(named).decode()}.")
-        if "\ufffd" in text and any(array in data for array in secret):  # no floats are text
+        if ("\ufffd" in text or "\0" in text) and any(array in data for array in secret):  # no numbers are text
             raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
 
 

@@ -6,7 +6,7 @@ where fork is missing, a fresh interpreter runs `main_on_stdio` instead.
 
 A conversation, one frame each:
                                                                           ← ready
-    → define {given: {name: source}, probes}                              ← loaded | raised
+    → define {given: {name: source}, probes, needed: names}               ← loaded | raised
     → load   {module, source, given: names, packages}                     ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 
@@ -139,6 +139,8 @@ class Worker:
         if header["given"] != GIVEN:
             define_all(header["given"])
         self._probes = _define(types.ModuleType(PROBES), header["probes"], f"{PROBES}.py")
+        for name in header["needed"]:
+            getattr(self._probes, name)
 
     def _load(self, header: Mapping[str, Any]) -> None:
         self._module, self._filename = types.ModuleType(header["module"]), f"{header['module']}.py"
