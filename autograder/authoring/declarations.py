@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -198,8 +198,8 @@ def check_draft(draft: Draft) -> None:
     for name, array in draft.inputs.items():
         if not np.array_equal(array, before[name], equal_nan=array.dtype.kind == "f"):
             raise CaseFault(f"{draft.case}: the oracle changes the input {name}", "a copy of it")
-    for name in _variable(draft):
-        if not {name, name.partition(".")[2]} & set(draft.free) and not _matters(draft, name, expected):
+    for name, changes in _variations(draft):
+        if not any(_moves(draft, inputs, params, expected) for inputs, params in changes):
             told = f"{draft.case}: {name} does not matter; a wrong use of it would pass"
             raise Refusal(f"{told}. An input that does, or free=(…) where it need not.", draft.case)
 
@@ -244,55 +244,46 @@ def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
         raise FixtureError(f"{told} has equal axis lengths {array.shape} and does not say why.")
 
 
-def _variable(draft: Draft) -> list[str]:
-    """Name the inputs and numbers that should matter; those of a group as `given.epsilon`."""
-    floats = [
-        f"{group}.{name}"
-        for group in GROUPS
-        for name, setting in draft.params.get(group, {}).items()
-        if isinstance(setting, float) and (setting or group == "given")
-    ]
-    return [*draft.inputs, *(name for name, entry in draft.params.items() if isinstance(entry, float)), *floats]
-
-
-def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
-    """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
-    for inputs, params in _variations(draft, name):
-        try:
-            changed = draft.answer(inputs, params)
-        except Exception:  # an oracle may refuse what it was not written for, in its own way
-            return True
-        if any(_moved(before, after) for before, after in zip(expected, changed, strict=True)):
-            return True
-    return False
-
-
-def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
-    """Return inputs and parameters with another value of that name, in one way or several."""
-    inputs, params = dict(draft.inputs), dict(draft.params)
-    if name in inputs:
-        array = inputs[name]
+def _variations(draft: Draft) -> Iterator[tuple[str, list[tuple[Mapping[str, Array], Mapping[str, Any]]]]]:
+    """Yield each input and number that must matter, and inputs and parameters in which it is another."""
+    inputs, params = draft.inputs, draft.params
+    for name, array in inputs.items():
+        if {name, name.partition(".")[2]} & {*draft.free}:
+            continue
         if array.dtype.kind == "f":  # not one constant shift: centred deltas would not feel it
             others = [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
         else:
             rolled = np.roll(array.reshape(-1), 1).reshape(array.shape)
             others = [rolled, (array + 1) % (array.max() + 1), array + 1]
-        return [({**inputs, name: other}, params) for other in others]
-    group, _, key = name.partition(".")
-    settings = params[group] if key and group in GROUPS else params
-    number = settings[key or name]
-    instead = (1.5 * number, number + 0.5) if number else (0.5, 1.0)  # a factor changes nothing of 0
-    if settings is params:
-        return [(inputs, {**params, name: other}) for other in instead]
-    return [(inputs, {**params, group: {**settings, key: other}}) for other in instead]
+        yield name, [({**inputs, name: other}, params) for other in others]
+    for group, settings in {"": params, **{group: params.get(group, {}) for group in GROUPS}}.items():
+        for key, number in settings.items():
+            name = f"{group}.{key}" if group else key
+            if not isinstance(number, float) or (group == "settings" and not number) or {name, key} & {*draft.free}:
+                continue
+            instead = (1.5 * number, number + 0.5) if number else (0.5, 1.0)  # a factor changes nothing of 0
+            changed = [{**settings, key: other} for other in instead]
+            yield name, [(inputs, {**params, group: other} if group else other) for other in changed]
 
 
-def _moved(before: Expectation, after: Expectation) -> bool:
-    if before.kind not in ("value", "gradient") or before.array is None or after.array is None:
-        return before.kind in ("error", "fact") and before.value != after.value
-    if before.array.shape != after.array.shape:
+def _moves(
+    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
+) -> bool:
+    """Whether an expected value is well beyond its tolerance with these inputs and parameters."""
+    try:
+        changed = draft.answer(inputs, params)
+    except Exception:  # an oracle may refuse what it was not written for, in its own way
         return True
-    with np.errstate(invalid="ignore"):
-        beyond = np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))
-    both = np.isfinite(before.array) & np.isfinite(after.array)
-    return bool(np.where(both, beyond, before.array != after.array).any())
+    for before, after in zip(expected, changed, strict=True):
+        if before.kind not in ("value", "gradient") or before.array is None or after.array is None:
+            if before.kind in ("error", "fact") and before.value != after.value:
+                return True
+            continue
+        if before.array.shape != after.array.shape:
+            return True
+        with np.errstate(invalid="ignore"):
+            beyond = np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))
+        both = np.isfinite(before.array) & np.isfinite(after.array)
+        if np.where(both, beyond, before.array != after.array).any():
+            return True
+    return False

@@ -135,7 +135,9 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
     rules, opening, answers = _module_cells(module, assignment)
     cells: list[Cell] = []
     places: set[str] = set()
-    for title, text in _sections(readme):
+    for section in re.split(r"^(?=## )", COMMENT.sub("", LEFT_OUT.sub("", readme)), flags=re.MULTILINE):
+        head, text = section.partition("\n")[0], section.strip()
+        title = head.removeprefix("## ").strip(" `") if head.startswith("## ") else ""  # the first section has none
         places.add(title)
         if title in extras.without:
             continue
@@ -193,17 +195,6 @@ def checksum(cell: Cell) -> str:
     parts = [cell["source"], cell["cell_type"], *(str(role[key]) for key in ("grade", "solution", "locked"))]
     parts += [role["grade_id"], *([str(float(role["points"]))] if role["grade"] else [])]
     return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
-
-
-# README.md
-
-
-def _sections(readme: str) -> Iterator[tuple[str, str]]:
-    """Title and text of each section, the first without a title; backquotes are taken off a title."""
-    text = COMMENT.sub("", LEFT_OUT.sub("", readme))
-    for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
-        head = section.partition("\n")[0]
-        yield head.removeprefix("## ").strip(" `") if head.startswith("## ") else "", section.strip()
 
 
 # The module
@@ -341,18 +332,29 @@ def words_in(cells: Sequence[WrittenCell], template: Notebook) -> Words:
     """
     asked = questions(template)
     given = {cell["id"]: cell["source"].strip() for cell in template["cells"]}
-    places = [_name_of(cell, given) for cell in cells]
-    known = sorted(zip(places, cells, strict=True), key=lambda one: bool(one[1].name))
+    places = []  # which of the given cells each is, by its name, id or text; "" where it is the student's own
+    below: dict[str, list[WrittenCell]] = {name: [] for name in asked}  # text in cells of the student's own
+    elsewhere: list[WrittenCell] = []
+    question = ""
+    for cell in cells:
+        source = cell.source.strip()
+        place = cell.name or (cell.id if cell.id in given else "")
+        place = place or next((name for name, text in given.items() if text == source != TEXT_STUB), "")
+        places.append(place)
+        if place:
+            question = place if place in asked else place.removesuffix(ASKED)
+        elif cell.kind in ("markdown", "raw") and is_answer(source):
+            (below[question] if question in asked else elsewhere).append(cell)
+    known = sorted(zip(places, cells, strict=True), key=lambda pair: bool(pair[1].name))
     own = {name: cell for name, cell in known if name in asked}  # of two, the one that bears the name
-    below, elsewhere = _loose(cells, places, asked)
     written: dict[str, str] = {}
     pictures: dict[str, Pictures] = {}
     unnamed = []
     for name in asked:
-        cell, added, note = own.get(name), below[name], BELOW
-        if cell is None and not added:
+        answer, added, note = own.get(name), below[name], BELOW
+        if answer is None and not added:
             added, note = elsewhere, ANYWHERE
-        first = [cell] if cell is not None and (is_answer(cell.source) or not added) else []
+        first = [answer] if answer is not None and (is_answer(answer.source) or not added) else []
         parts = [*(one.source for one in first), *([note] if added else []), *(one.source for one in added)]
         if parts:
             written[name] = "\n\n".join(parts)[:MAX_WORDS]
@@ -361,25 +363,3 @@ def words_in(cells: Sequence[WrittenCell], template: Notebook) -> Words:
         if added or any(not one.name and is_answer(one.source) for one in first):
             unnamed.append(name)
     return Words(written, pictures, tuple(unnamed))
-
-
-def _name_of(cell: WrittenCell, given: Mapping[str, str]) -> str:
-    """Which of the cells that were given it is, by its name, its id or its text; "" where it is the student's own."""
-    if cell.name or cell.id in given:
-        return cell.name or cell.id
-    return next((name for name, source in given.items() if source == cell.source.strip() != TEXT_STUB), "")
-
-
-def _loose(
-    cells: Sequence[WrittenCell], places: Sequence[str], asked: Mapping[str, str]
-) -> tuple[dict[str, list[WrittenCell]], list[WrittenCell]]:
-    """Text in cells of the student's own: below which question it stands, and what stands below none."""
-    below: dict[str, list[WrittenCell]] = {name: [] for name in asked}
-    elsewhere: list[WrittenCell] = []
-    question = ""
-    for cell, place in zip(cells, places, strict=True):
-        if place:
-            question = place if place in asked else place.removesuffix(ASKED)
-        elif cell.kind in ("markdown", "raw") and is_answer(cell.source):
-            (below[question] if question in asked else elsewhere).append(cell)
-    return below, elsewhere
