@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -27,8 +26,10 @@ from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
-MAX_TRIALS, MAX_TRIALS_LONG = 600, 240  # changes of one function; of one with many variables, as a training loop
-SECONDS = 5.0  # of one function: a machine that is not busy needs a second
+# Changes of one function; of one with many variables, as a training loop. No clock ends the search: a mark must not
+# depend on how busy the machine is.
+MAX_TRIALS, MAX_TRIALS_LONG = 600, 240
+LOST = 50  # changes that count for one that ends the worker, as by a hang
 CALL_SECONDS = 2.0
 MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
@@ -102,10 +103,9 @@ class Search:
     def __init__(self, grader: Grader, submission: Submission, function: str, sandbox: Sandbox) -> None:
         """Collect the public cases of the function."""
         chosen = grader.assignment
-        self._until = time.perf_counter() + SECONDS
         self._sandbox, self._source, self._function = sandbox, submission.source, function
         text, allowed = (submission.source, grader.given, grader.probes), chosen.only_packages
-        self._program = Program(chosen.module, *text, chosen.needs_torch, allowed, until=self._until)
+        self._program = Program(chosen.module, *text, chosen.needs_torch, allowed)
         self._loading = Request("", "", "", {}, b"", chosen.load_timeout)
         self._cases: dict[str, Case] = {}
         self._requests: dict[str, Request] = {}
@@ -141,7 +141,7 @@ class Search:
         found: dict[str, int] = {}
         while left:
             item = min(left, key=lambda item: len(before[left[item][0]].lines))  # the one that runs least of the text
-            first = min(left[item], key=lambda key: before[key].seconds)
+            first = min(left[item], key=lambda key: len(before[key].lines))
             executed = frozenset.intersection(*(before[key].lines for key in left[item]))
             for repair, source in self._mending(
                 text, text.repairs(executed, executed - passing, failures[first]), first
@@ -168,7 +168,8 @@ class Search:
         waiting = iter(repairs)
         tried: dict[str, Repair] = {}
         trials = MAX_TRIALS_LONG if text.is_long else MAX_TRIALS
-        while time.perf_counter() < self._until:
+        lost = 0
+        while True:
             batch: list[str] = []
             for repair in waiting:
                 source = text.with_repair(repair)
@@ -177,7 +178,7 @@ class Search:
                     batch.append(source)
                 if len(batch) == BATCH:
                     break
-            if not batch or len(tried) > trials:
+            if not batch or len(tried) + LOST * lost > trials:
                 return
             while batch:
                 seen = self._calls([replace(self._requests[case], source=source) for source in batch])
@@ -185,6 +186,7 @@ class Search:
                     if not self._failure(case, outcome):
                         yield tried[source], source
                 batch = batch[len(seen) :]
+                lost += bool(batch)
 
     def _failure(self, key: str, outcome: Outcome) -> str:
         """Return on which rung a case fails, or how its call ended; "" where it passes."""
