@@ -201,30 +201,28 @@ class _Call:
         """Whether the solution itself is asked what is right."""
         return self.function in getattr(self.calls.oracle, OWN_ORACLE, ())
 
-    def expectations(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
-        """Say all that must hold of the call with these inputs and parameters."""
-        expected = [] if self.options.raises else self._answers(inputs, params)
-        for name, (_, mentions) in self.options.raises.items():
-            shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][name].items())
-            expected.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
-        kept = {f"{name} {AFTERWARDS}": name for name in inputs}
-        return expected + [
-            unchanged(part, inputs[name], name) for part, name in kept.items() if part not in self.changed
-        ]
-
     @property
     def changed(self) -> dict[str, str]:
         """The parts that are arguments after the call → these arguments."""
         return {part: part.removesuffix(f" {AFTERWARDS}") for part in self.parts if part.endswith(f" {AFTERWARDS}")}
 
-    def _answers(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+    def expectations(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+        """Say all that must hold of the call with these inputs and parameters."""
+        kept = {f"{name} {AFTERWARDS}": name for name in inputs}
+        stay = [unchanged(part, inputs[name], name) for part, name in kept.items() if part not in self.changed]
+        errors = []
+        for name, (_, mentions) in self.options.raises.items():
+            shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][name].items())
+            errors.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
+        if errors:
+            return [*errors, *stay]
         answer = self._of_solution(inputs, params) if self.is_open else self._of_oracle(inputs, params)
         message = f"{self.function} should return {{expected}}, but returned {{observed}}."
         if self.calls.probe != "call":  # a driver returns what it sees of an object
             message = f"What is seen of {self.function} should be {{expected}}, but is {{observed}}."
         kinds = [fact("kind", "what is returned", self.options.kind, message)] if self.options.kind else []
         if self.plain:
-            return [fact("result", "what is returned", answer["result"], message), *kinds]
+            return [fact("result", "what is returned", answer["result"], message), *kinds, *stay]
         floats = [array.dtype.name for array in inputs.values() if array.dtype.kind == "f"]
         dtype = "float64" if self.calls.values == "python" else next(iter(floats), self.options.dtype)
         expected = [*self._values(answer, dtype, inputs), *kinds]
@@ -242,7 +240,7 @@ class _Call:
             array = self._numbers(answer[f"gradient {name}"], f"{self.function}_gradient")
             axes = " ".join(f"axis{n}" for n in range(array.ndim)) if axes is None else axes
             expected.append(gradient(f"gradient {name}", what, array, axes, dtype, **self.allowed))
-        return expected
+        return [*expected, *stay]
 
     def _values(self, answer: Mapping[str, Any], dtype: str, inputs: Mapping[str, Array]) -> list[Expectation]:
         """Expect the parts that are returned, and what arguments hold that are changed in place."""

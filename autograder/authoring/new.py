@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import json
 import keyword
 import re
@@ -422,8 +421,7 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
         for place in (1, 2)  # the public and the hidden size
         for seed in range(3)  # several, as shapes and keys may depend on the numbers
     ]
-    call = functools.partial(_call, solution, function, sandbox)
-    outcomes = call(calls)
+    outcomes = _call(solution, function, sandbox, calls)
     for outcome in outcomes:
         if outcome.observation is None:
             raised = outcome.raised
@@ -437,7 +435,7 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
     if kind == "nothing" and (changed := _changed(function, calls, outcomes)):
         return replace(function, returns=changed, kind=kind)
     names = _numeric_parts(function, kind, result, facts.get("parts"))
-    parts = call(calls, names) if names else []
+    parts = _call(solution, function, sandbox, calls, names) if names else []
     arrays = {name: _arrays(parts, name) for name in names}
     if not names or any(len(several) < len(calls) for several in arrays.values()):
         if kind == "nothing" or (result == kind and kind != "text"):
@@ -452,7 +450,7 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
     slopes = {}
     floats = [name for name, shape in function.shapes.items() if shape.startswith("float[")]
     for name in names if solution.values == "torch" else ():
-        gradients = call(calls[:1], names, floats, [name])
+        gradients = _call(solution, function, sandbox, calls[:1], names, floats, [name])
         found = {leaf: _arrays(gradients, f"gradient {leaf}") for leaf in floats}
         slopes[name] = [leaf for leaf, several in found.items() if any(array.any() for array in several)]
     return replace(
@@ -559,19 +557,18 @@ def _entries(table: Mapping[str, str], *, quoted: bool = True) -> str:
     return line if len(line) <= WIDTH else "{\n" + "".join(f"            {entry},\n" for entry in entries) + "        }"
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(Path(__file__).with_name("templates"))
-    environment = jinja2.Environment(
-        loader=loader, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
-    )  # nothing is escaped: these are no pages
-    environment.filters |= {"python": as_python, "entries": _entries, "toml": as_python}
-    return environment
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+    trim_blocks=True,
+    keep_trailing_newline=True,
+    undefined=jinja2.StrictUndefined,
+)  # nothing is escaped: these are no pages
+ENVIRONMENT.filters |= {"python": as_python, "entries": _entries, "toml": as_python}
 
 
 def written(file: str, **context: Any) -> str:
     """Return the text of a file of an assignment, from its template."""
-    return _environment().get_template(f"{file}.j2").render(context)
+    return ENVIRONMENT.get_template(f"{file}.j2").render(context)
 
 
 def functions_text(functions: Sequence[SourceFunction]) -> str:
