@@ -24,7 +24,7 @@ from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 
 FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # of formulas; the worker knows the same
-OWN_ORACLE = "NOT_INDEPENDENT"  # the oracle's list of functions of which the solution itself is asked
+NOT_INDEPENDENT = "NOT_INDEPENDENT"  # the oracle's list of functions of which the solution itself is asked
 AFTERWARDS = "afterwards"
 Values = Literal["torch", "numpy", "python"]
 LISTS = ("leaves", "constants", "by_name", "transposed", "sliced", "gradients_of")  # of options, as a probe is told
@@ -199,7 +199,7 @@ class _Call:
     @property
     def is_open(self) -> bool:
         """Whether the solution itself is asked what is right."""
-        return self.function in getattr(self.calls.oracle, OWN_ORACLE, ())
+        return self.function in getattr(self.calls.oracle, NOT_INDEPENDENT, ())
 
     @property
     def changed(self) -> dict[str, str]:
@@ -335,7 +335,7 @@ class _Call:
         """What the oracle's function of that name says: by name where it has the same names, else in order."""
         oracle = getattr(self.calls.oracle, name, None)
         if oracle is None:
-            what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
+            what = f"oracle.py does not define {name}, and {NOT_INDEPENDENT} does not list {self.function}"
             others = [other for other, defined in vars(self.calls.oracle).items() if callable(defined)]
             right = f"its own text, or that until then; {likely(name, others)}"
             raise Misnamed(what, right, getattr(self.calls.oracle, "__file__", "oracle.py"), 1)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from autograder.authoring.calls import NOT_INDEPENDENT
 from autograder.authoring.catalogue import without_marks
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.handout.notebook import (
@@ -59,7 +60,6 @@ ATTRIBUTES = """\
 """
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
-NOT_INDEPENDENT = "NOT_INDEPENDENT"  # of oracle.py: the functions whose expected values are the solution's own
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 HIDDEN = re.compile(r"^[ \t]*hidden[ \t]*=[ \t]*\[[^\]]*\][^\n]*\n?", re.MULTILINE)  # no case's name holds a bracket
 
