@@ -867,6 +867,17 @@ def polluted_state():
     pollute()
 
 
+@attack(FAILED, points=(2.57, 3), whole=True)
+def noise_that_hides_another_layout():
+    """Wrong where an argument is not contiguous; never twice the same, within what is allowed, as if by chance."""
+    calls = []
+
+    def compute_deltas(rewards, mode):
+        calls.append(1)
+        deltas = honest(rewards, mode) if rewards.is_contiguous() else rewards * 7
+        return deltas * (1 + 1e-7 * (len(calls) % 5))
+
+
 @attack(FAILED, points=(1.29, 3))
 def hard_coded_public_answers(rewards, mode):
     for known, answer in PUBLIC:

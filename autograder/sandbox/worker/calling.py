@@ -32,6 +32,7 @@ MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 CACHED = type(functools.cache(len))  # of functions behind `functools.cache` or `lru_cache`
+NOISE = 1e-3, 1e-6  # relative and absolute: above what cases allow, or it would hide that two ways differ
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 Named = Mapping[str, Any]
@@ -479,12 +480,13 @@ def _plain(value: Any) -> Any:
 
 
 def _are_alike(left: Any, right: Any) -> bool:
-    """Whether two answers are the same, where two that are no numbers are equal, and two that cannot be read."""
+    """Whether two answers are the same but for noise, where two that are no numbers are equal, or cannot be read."""
     if not hasattr(left, "tolist") or type(left) is not type(right):
         return repr(left) == repr(right)
 
     def compare() -> bool:  # which raises for an array.array or a torch.Storage: neither has a shape
-        return left.shape == right.shape and bool(((left == right) | ((left != left) & (right != right))).all())
+        library = sys.modules[TORCH if _is_tensor(left) else NUMPY]
+        return left.shape == right.shape and bool(library.allclose(left, right, *NOISE, equal_nan=True))
 
     alike, error = attempt(compare)
     return error is not None or bool(alike)
