@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -104,7 +105,10 @@ class Options:
     atol: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a text in place of a list, whose letters nobody meant."""
+        """Refuse a text in place of a list, whose letters nobody meant, and a tolerance that allows nothing."""
+        for name, number in {"rtol": self.rtol, "atol": self.atol}.items():
+            if number is not None and not (isinstance(number, numbers.Real) and number >= 0):
+                raise Misnamed(f"{name} is {number!r}", f"a number that is not negative, such as {name}=1e-6")
         lists = {name: getattr(self, name) for name in (*LISTS, "counted", "free")}
         for name, listed in (lists | {name: words for name, (_, words) in self.raises.items()}).items():
             if isinstance(listed, str):
@@ -146,6 +150,8 @@ class Calls:
         """
         chosen = Options(**options)
         formulas = {name: a for name, a in arguments.items() if isinstance(a, Formula)}
+        if unknown := [name for name in chosen.counted if name not in formulas]:
+            raise Misnamed(f"{unknown[0]!r} is not among the functions that are counted", likely(unknown[0], formulas))
         inputs = {name: np.asarray(a) for name, a in arguments.items() if isinstance(a, np.ndarray) or is_numbers(a)}
         instead = {
             name: {key: a.tolist() if isinstance(a, np.ndarray) else a for key, a in changed.items()}

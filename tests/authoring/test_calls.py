@@ -368,9 +368,12 @@ def test_missing_oracle_is_named_with_its_list() -> None:
     [
         ({"leaves": "x"}, "leaves is 'x': a list: leaves=[\"x\"]."),
         ({"raises": {"none": ({"x": 0}, "zero")}}, "none is 'zero': a list: none=[\"zero\"]."),
+        ({"rtol": "1e-4"}, "rtol is '1e-4': a number that is not negative, such as rtol=1e-6."),
+        ({"atol": -1e-6}, "atol is -1e-06: a number that is not negative, such as atol=1e-6."),
+        ({"counted": ["g"]}, "'g' is not among the functions that are counted"),
     ],
 )
-def test_text_in_place_of_a_list_is_refused(options: dict[str, Any], told: str) -> None:
+def test_options_that_judge_nothing_are_refused(options: dict[str, Any], told: str) -> None:
     made = calls("def scaled(x): return x", "torch")
     with pytest.raises(Misnamed, match=f"^{re.escape(told)}"):
         made.case("scaled", "…", "scaled", {"x": array(2)}, "row", **options)
