@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self, TextIO
 
-from autograder.checking.fault_lines import excerpt, fault_lines
+from autograder.checking.fault_lines import SECONDS_OF_CHECK, excerpt, fault_lines
 from autograder.checking.handout import newer_zip
 from autograder.checking.terminal import CLEAR_LINE, has_colours
 from autograder.grading.assignment import PACKAGES, Assignment, Item, nearest_root
@@ -98,7 +98,7 @@ class Checker:
 
     def places(self, report: Report) -> dict[str, list[str]]:
         """Show the line of the submission that each failed item is about, or say in which function it is."""
-        lines = fault_lines(self._grader, self._submission, report.items, self._sandbox)
+        lines = fault_lines(self._grader, self._submission, report.items, self._sandbox, SECONDS_OF_CHECK)
         return {item.item: excerpt(item, self._submission, lines.get(item.item)) for item in report.items}
 
     def result(self, item_id: str) -> ItemResult:

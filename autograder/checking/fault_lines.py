@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,11 +27,12 @@ from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
-# Changes of one function; of one with many variables, as a training loop. No clock ends the search: a mark must not
-# depend on how busy the machine is.
+# Changes of one function; of one with many variables, as a training loop. They are counted since a mark must not depend
+# on how busy the machine is; the clock is there for who makes the search slow.
 MAX_TRIALS, MAX_TRIALS_LONG = 600, 240
 LOST = 50  # changes that count for one that ends the worker, as by a hang
 CALL_SECONDS = 2.0
+SECONDS, SECONDS_OF_CHECK = 60.0, 5.0  # for all functions of a submission: an honest one needs about one
 MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
 AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters of each
@@ -46,7 +48,11 @@ def grade_and_mark(grader: Grader, submission: Submission, sandbox: Sandbox) -> 
 
 
 def fault_lines(
-    grader: Grader, submission: Submission, items: Sequence[ItemResult], sandbox: Sandbox
+    grader: Grader,
+    submission: Submission,
+    items: Sequence[ItemResult],
+    sandbox: Sandbox,
+    seconds: float = SECONDS,
 ) -> dict[str, int]:
     """Return item → the line of the source that it is about; without those items of which that is not certain."""
     lines: dict[str, int] = {}
@@ -59,9 +65,10 @@ def fault_lines(
             lines[item.item] = line
         elif item.verdict == "failed":
             searched.setdefault(item.function, set()).add(item.item)
+    until = time.perf_counter() + seconds
     for function, failed in searched.items():
         try:
-            lines |= Search(grader, submission, function, sandbox).lines(failed)
+            lines |= Search(grader, submission, function, sandbox, until).lines(failed)
         except Exception:  # whatever was handed in: a page without a mark is a page
             continue
     return lines
@@ -100,12 +107,13 @@ def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[
 class Search:
     """Looks for the lines of one function's failed items, in a worker that it closes."""
 
-    def __init__(self, grader: Grader, submission: Submission, function: str, sandbox: Sandbox) -> None:
-        """Collect the public cases of the function."""
+    def __init__(self, grader: Grader, submission: Submission, function: str, sandbox: Sandbox, until: float) -> None:
+        """Collect the public cases of the function, which are tried until this moment."""
         chosen = grader.assignment
+        self._until = until
         self._sandbox, self._source, self._function = sandbox, submission.source, function
         text, allowed = (submission.source, grader.given, grader.probes), chosen.only_packages
-        self._program = Program(chosen.module, *text, chosen.needs_torch, allowed)
+        self._program = Program(chosen.module, *text, chosen.needs_torch, allowed, until=until)
         self._loading = Request("", "", "", {}, b"", chosen.load_timeout)
         self._cases: dict[str, Case] = {}
         self._requests: dict[str, Request] = {}
@@ -169,7 +177,7 @@ class Search:
         tried: dict[str, Repair] = {}
         trials = MAX_TRIALS_LONG if text.is_long else MAX_TRIALS
         lost = 0
-        while True:
+        while time.perf_counter() < self._until:
             batch: list[str] = []
             for repair in waiting:
                 source = text.with_repair(repair)
