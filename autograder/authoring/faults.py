@@ -121,6 +121,8 @@ def explained(error: BaseException, folder: Path) -> BaseException:
 def place_of(folder: Path, case: str) -> tuple[Path, int] | None:
     """File and line where an author's Python writes the name of that case, else where its item stands."""
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):
+        if path.stem == "counterexamples":  # it draws at grading, and stores no case
+            continue
         with contextlib.suppress(SyntaxError, ValueError):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and node.value == case:

@@ -74,6 +74,7 @@ class Checker:
         chosen = self._grader.assignment
         self._submission = _only_submission(self._path, chosen.module, chosen.untouched_source())
         self._reports: dict[str, Report] = {}
+        self._places: dict[str, dict[str, list[str]]] = {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -100,6 +101,13 @@ class Checker:
         """Show the line of the submission that each failed item is about, or say in which function it is."""
         lines = fault_lines(self._grader, self._submission, report.items, self._sandbox, SECONDS_OF_CHECK)
         return {item.item: excerpt(item, self._submission, lines.get(item.item)) for item in report.items}
+
+    def place(self, result: ItemResult) -> list[str]:
+        """Show the line of one item; those of its function are searched together, once."""
+        if result.function not in self._places:
+            self.result(result.item)
+            self._places[result.function] = self.places(self._reports[result.function])
+        return self._places[result.function][result.item]
 
     def result(self, item_id: str) -> ItemResult:
         """Return the result of one item; each function runs once."""

@@ -117,7 +117,8 @@ class Sandbox:
             else:
                 with contextlib.closing(self._start_worker(program, memory, seconds)) as worker:
                     worker.await_ready()
-                    loaded = worker.load(program, loading, sorted({request.probe for request in requests}))
+                    needed = sorted({request.probe for request in requests if request.probe})  # a canary needs none
+                    loaded = worker.load(program, loading, needed)
                     if loaded is None:
                         self._run_until_lost(worker, asked, outcomes, lost, enough)
                         slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()

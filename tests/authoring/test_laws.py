@@ -289,12 +289,12 @@ CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
     },
     "gradient surrogate": {
         "detached": but("surrogate", returns="return ({}).detach()"),
+        "detached in place": but("surrogate", first="log_probs.detach_()"),
         "no_grad": but("surrogate", above="@torch.no_grad()"),
         "ratio frozen": but("surrogate", ("exp(log_probs -", "exp(log_probs.detach() -")),
         "graph needed": but("surrogate", first=f"_ = {SLOPE} if not torch.is_grad_enabled() else 0"),
     },
     "gradient device surrogate": {
-        "detached in place": but("surrogate", first="log_probs.detach_()"),
         "item": but("surrogate", returns="return torch.tensor(({}).item(), dtype=weighted.dtype)"),
     },
     "device surrogate": {
