@@ -243,8 +243,6 @@ def _seen(
 def _inputs(inputs: Named, params: Named) -> dict[str, Any]:
     """Lay out the inputs as the student's function gets them."""
     arrays, values = dict(inputs), params.get("values", TORCH)
-    if params.get("bound"):  # what was received is a view, which cannot be detached in place
-        arrays = {name: array if _requires_grad(array) else _copied(array) for name, array in arrays.items()}
     for name in params.get("transposed", ()):
         exchanged = arrays[name].swapaxes(-1, -2)
         copied = exchanged.contiguous() if values == TORCH else exchanged.copy()
