@@ -1,8 +1,8 @@
 """Bandits with NumPy alone: five functions, each of which computes many independent runs at once.
 
 House rules, for all of them: names, order and defaults of arguments as given; no argument changed; any sizes, 1 too;
-a call depends on its arguments alone, and what it returned stays as it was. What comes back are arrays, floats as
-float64, whole numbers in any integer dtype. Rounding is forgiven: about a millionth of each value.
+a call depends on its arguments alone, and what it returned stays as it was. All floats are finite, and float64 in every
+step. Results are arrays, whole numbers in any integer dtype, and may be off by about a millionth of each value.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 def epsilon_greedy(estimates: np.ndarray, epsilon: float, uniforms: np.ndarray) -> np.ndarray:
     """Return the action that each run takes.
 
-    A run explores where its first uniform number is below `epsilon`. It then takes the action of index int(v k), a
-    product of floats, where v is its second uniform number and k the number of actions. Else it takes the action of
-    the greatest estimate; of equal ones the first.
+    A run explores if its first uniform number is below `epsilon`. It then takes the action with index int(v k), a
+    product of floats, where v is its second uniform number and k the number of actions. Otherwise it takes the action
+    with the greatest estimate, the first of them if several are equal.
 
     estimates   float[run action]
     epsilon     float
@@ -36,8 +36,8 @@ def update_values(
 
         Q' = Q + (reward - Q) / N'
 
-    where N' counts this time as well. All other actions keep theirs. The first reward of an action takes the place of
-    its estimate.
+    where N' counts this time as well. All other actions keep their estimates and counts. The first reward of an action
+    replaces its estimate.
 
     estimates   float[run action]
     counts      int[run action]     how often each action was taken before
@@ -55,12 +55,12 @@ def update_values(
 
 
 def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
-    """Return the action with the greatest upper confidence bound of each run, of equal ones the first.
+    """Return the action with the greatest upper confidence bound of each run, the first of them if several are equal.
 
         Q + c sqrt(ln t / N)
 
-    where t is the number of the step: one more than all actions of the run so far. An action that was never taken
-    comes before all others, the first of them before the rest.
+    where t is the number of the step: one more than all actions of the run so far. Actions that were never taken come
+    before all others, the first of them before the rest.
 
     estimates   float[run action]   Q
     counts      int[run action]     N
