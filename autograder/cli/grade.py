@@ -43,7 +43,7 @@ from autograder.cli.release import chosen_fixtures
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, warn
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
-from autograder.gradebook.class_statistics import Summary, stands_out
+from autograder.gradebook.class_statistics import stands_out
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import refuse_another
 from autograder.gradebook.roster import named, read_roster
@@ -61,9 +61,8 @@ from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import STRICT, number, visible
 
 MAX_REFUSED = 20  # sentences
-MAX_ROWS = 100  # students
+MAX_ROWS = 100  # students; of a larger class the page has the table
 MAX_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
-MAX_MISTAKES = 3
 MAX_REMARK = 100  # characters of what stands out
 WIDEST_NAME = 24
 LEAST_ROOM = 30  # columns for what stands out: as long as most names of mistakes
@@ -146,7 +145,9 @@ def grade(
     described = _described(out, run, class_) if as_json else {}  # before rules write into the reports
     if not silent:
         console = standard_output()
-        console.print(class_table(run.reports, run.figures, chosen, console.width))
+        title = f"{chosen.title}: {run.figures.students:,} submission{'s' * (run.figures.students != 1)}"
+        is_small = run.figures.students <= MAX_ROWS
+        console.print(class_table(run.reports, chosen, title, console.width) if is_small else escape(title))
         again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
         console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
         for name, what in WRITTEN.items():
@@ -221,14 +222,11 @@ def _say_what_is_wrong(run: Run, class_: Gathered) -> None:
 # The class in the terminal
 
 
-def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignment, width: int) -> Table:
-    """One row per student: points, points by function, what stands out. Of a large class, one row per function.
+def class_table(reports: Iterable[Report], assignment: Assignment, title: str, width: int) -> Table:
+    """One row per student: points, points by function, what stands out.
 
     Of many functions, or where the last column would have no room, it says how many are complete.
     """
-    title = f"{assignment.title}: {figures.students:,} submission{'s' * (figures.students != 1)}"
-    if figures.students > MAX_ROWS:
-        return _large_class_table(title, figures, assignment)
     reports = list(reports)
     columns = [short_name(function).replace("_", "\n") for function in assignment.functions]
     names = max([len("student"), *(len(visible(report.student, 40)) for report in reports)])
@@ -241,42 +239,14 @@ def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignm
     table.add_column("what stands out", overflow="fold")
     for report in reports:
         total = "not graded" if report.points is None else number(report.points)
+        incomplete = {item.function for item in report.items if item.verdict != "passed"}
+        of = len(assignment.functions)
+        by_function = ["" if report.points is None else f"{of - len(incomplete)} of {of}"]
         if is_whole:
-            by_function = [
-                _sum(item.points for item in report.items if item.function == function)
-                for function in assignment.functions
-            ]
-        else:
-            of = len(assignment.functions)
-            incomplete = {item.function for item in report.items if item.verdict != "passed"}
-            by_function = ["" if report.points is None else f"{of - len(incomplete)} of {of}"]
-        whole = visible(stands_out(report), 400)
-        remark = textwrap.shorten(whole, MAX_REMARK, placeholder=" …", break_on_hyphens=False)
+            points = [[item.points for item in report.items if item.function == name] for name in assignment.functions]
+            by_function = ["" if None in some else number(sum(value or 0.0 for value in some)) for some in points]
+        remark = textwrap.shorten(
+            visible(stands_out(report), 400), MAX_REMARK, placeholder=" …", break_on_hyphens=False
+        )
         table.add_row(*map(Text, (visible(report.student, 40), total, *by_function, remark)))
     return table
-
-
-def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> Table:
-    table = empty_table(title)
-    table.add_column("function", no_wrap=True)
-    table.add_column("mean", justify="right")
-    table.add_column("of", justify="right")
-    table.add_column("most common mistakes", overflow="fold")
-    for function in assignment.functions:
-        items = [item for item in figures.items if item.function == function]
-        names = {item.item for item in items}
-        made = [mistake for mistake in figures.mistakes if names & set(mistake.items)][:MAX_MISTAKES]
-        mistakes = ", ".join(f"{mistake.name} ({mistake.count:,})" for mistake in made)
-        mean, most = _sum(item.mean for item in items), _sum(item.max_points for item in items)
-        table.add_row(*map(Text, (short_name(function), mean, most, mistakes)))
-    table.add_section()
-    median = "" if figures.median is None else f"median {number(figures.median)}, "
-    full_marks = f"{median}full marks {figures.full_marks:,}"
-    table.add_row("all", _sum([figures.mean]), number(figures.max_points), full_marks)
-    table.caption = f"Each of the {figures.students:,} students has a row in index.html and grades.csv."
-    return table
-
-
-def _sum(points: Iterable[float | None]) -> str:
-    values = list(points)
-    return "" if None in values else number(sum(value or 0.0 for value in values))

@@ -7,16 +7,14 @@ Of the submissions, where they are given, it shows the answers in words. What st
 from their hand-ins, and from the table that a form has filled:
 
     regrade.txt     a line `ITEM: reason` for each item or question, as the student's page calls it
-    FORM.csv        a row for each request: cells that name the student, one that names the item, the longest text
+    FORM.csv        a row for each request, with the columns student, item, reason, and any others
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
-import time
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +26,7 @@ from autograder.course.results import settle
 from autograder.gradebook.decisions import JOURNAL, LINE, LIVE, decisions_of, is_line_of, line_of, place_of
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
-from autograder.gradebook.roster import Roster, alternatives, index, key, keys_of
+from autograder.gradebook.roster import Roster, alternatives, index, keys_of, match
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignment import Assignment
 from autograder.submissions.finding import members
@@ -36,23 +34,13 @@ from autograder.submissions.handed_in import UNPACKED_BY_PIECES
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import (
-    Row,
-    alone,
-    beginning,
-    file_stem,
-    open_regular,
-    read_table,
-    write_atomically,
-    writing,
-)
+from autograder.vocabulary.files import Row, alone, file_stem, open_regular, read_rows, writing
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000
 REQUESTS, MAX_REQUESTS, MAX_REASON = "regrade.txt", 16 * 1024, 1000  # the file; bytes of it; characters of a reason
 MAX_LISTED = 20  # requests of nobody, and large changes, that are told in a sentence
-PRESENCE, PRESENT_SECONDS, MOST_PRESENT = ".live", 15.0, 50  # a page asks every other second
 RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?\b:?(.+?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
 MAX_RUBRIC = 90  # characters of a line of the guide beside its box
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
@@ -185,45 +173,27 @@ def add_requests(
     items: Collection[str],
     roster: Roster | None = None,
 ) -> list[str]:
-    """Add the same from the table of a form, whatever its columns are called; return a sentence on each row of nobody.
+    """Add the same from a form's table; return a sentence on each row of nobody.
 
-    The item's column is the one that names most items, the reason's the longest other one. Of the rest any cell may
-    name the student: by name, id, login or address, as the roster knows them.
+    A student is known by name, id, login or address, as the roster has them.
     """
-    table = read_table(form)
-
-    def item_in(cell: str) -> str:
-        return next((word for word in re.findall(r"[\w-]+", cell) if word in items), "")
-
     known = []
     for report in reports:
         called = alternatives(report.student, report.identity)
         person = roster.person(*called) if roster else None
         known.append(keys_of(called) | (person.keys if person else frozenset()))
     by_key = index(known)
-
-    def meant_by(cell: str) -> set[int]:
-        places = {by_key.get(key(name)) for name in (cell, *cell.split("@")[:-1])}
-        return {place for place in places if place is not None}
-
-    columns = range(len(table.header))
-    naming = [sum(bool(item_in(row[column])) for row in table.rows) for column in columns]
-    of_item = max(columns, key=lambda column: (naming[column], "item" in table.header[column].casefold()))
-    others = [column for column in columns if column != of_item]
-    free = [column for column in others if not any(meant_by(row[column]) for row in table.rows)]
-    of_text = max(free, key=lambda column: sum(len(row[column]) for row in table.rows), default=of_item)
     strangers = []
-    for line, row in zip(table.lines, table.rows, strict=True):
-        cells = [row[column] for column in others if column != of_text]
-        meant = set().union(*map(meant_by, cells))
-        item, text = item_in(row[of_item]), row[of_text].strip() or "(no reason given)"
-        if len(meant) == 1:
-            asked = requests.setdefault(reports[meant.pop()].student, {})
-            text = text if item or of_item == of_text else f"{row[of_item].strip()}: {text}".removeprefix(": ")
-            asked[item] = visible(f"{asked.get(item, '')} {text}".strip(), MAX_REASON)
-        elif any(map(str.strip, row)):
-            who = "several of this class" if meant else "nobody of this class"
-            strangers.append(f"line {line} is of {who}: {visible(', '.join(filter(None, map(str.strip, cells))), 120)}")
+    for row in read_rows(form, ("student", "item", "reason"), others=True):
+        who, item, reason = row["student"], row["item"], row["reason"] or "(no reason given)"
+        place = match((who, *who.split("@")[:-1]), by_key)
+        if place is None:
+            strangers.append(f"line {line_of(row)} is of nobody, or of several, of this class: {visible(who, 120)}")
+            continue
+        asked = requests.setdefault(reports[place].student, {})
+        reason = reason if item in items else f"{item}: {reason}".removeprefix(": ")
+        item = item if item in items else ""
+        asked[item] = visible(f"{asked.get(item, '')} {reason}".strip(), MAX_REASON)
     return strangers
 
 
@@ -266,10 +236,11 @@ class LiveFolder:
     def __post_init__(self) -> None:
         """Read the questions of the assignment's notebook."""
         self._is_pending = False  # a row is written, and what it does to the grades is not
-        self.questions = [
-            Question(entry.id, unwrapped(entry.question), unwrapped(entry.guide), entry.points)
-            for entry in read_extras(self.assignment).question
-        ]
+        self.questions = []
+        for entry in read_extras(self.assignment).question:
+            texts = (entry.question.strip(), entry.guide.strip())  # without the breaks of the source's own lines
+            text, guide = (text if "```" in text else IN_A_PARAGRAPH.sub(" ", text) for text in texts)
+            self.questions.append(Question(entry.id, text, guide, entry.points))
 
     def reports(self) -> list[Report]:
         """Read everybody's report so far; none before the first is there. UsageError where one cannot be read."""
@@ -309,15 +280,14 @@ class LiveFolder:
 
     def answered(self, question: Question) -> list[tuple[Report, Choice]]:
         """List what everybody answered to a question, with what was decided on it."""
-        history = self.history()
-        return [
-            (report, self._choice(report.student, question.id, question.points, history.get(key, ())))
-            for report in self.reports()
-            for key in [(file_stem(report.student), question.id)]
-        ]
+        history, answered = self.history(), []
+        for report in self.reports():
+            rows = history.get((file_stem(report.student), question.id), ())
+            answered.append((report, self._choice(report.student, question.id, question.points, rows)))
+        return answered
 
     def around(self, stem: str) -> dict[str, str]:
-        """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
+        """Find the student before, the one after, and the next who waits for staff; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
         history = self.history()
@@ -327,30 +297,11 @@ class LiveFolder:
             for item in {*self.answers.get(student, {}), *self.requests.get(student, {})}
             if self._choice(student, item, 0.0, history.get((file_stem(student), item), ())).is_open
         }
-        waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
         return {
             "previous": stems[place - 1] if place else "",
             "next": stems[place + 1] if place + 1 < len(stems) else "",
             "open": next((other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting), ""),
         }
-
-    def look_at(self, place: str) -> None:
-        """Note that a page is looked at: servers that several members of staff run see each other by such files."""
-        with contextlib.suppress(OSError):  # a folder that is there to be read alone
-            (self.folder / PRESENCE).mkdir(exist_ok=True)
-            note = json.dumps({"who": self.who, "at": place, "when": time.time()})
-            write_atomically(self.folder / PRESENCE / f"{file_stem(self.who)}.json", note, lasting=False)
-
-    def others(self) -> dict[str, str]:
-        """Say who else looks at what just now, by name."""
-        others = {}
-        for path in sorted((self.folder / PRESENCE).glob("*.json"))[:MOST_PRESENT]:
-            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
-                seen = json.loads(beginning(path))
-                if 0 <= time.time() - seen["when"] < PRESENT_SECONDS:
-                    others[visible(str(seen["who"]), 40)] = str(seen["at"])
-        others.pop(visible(self.who, 40), None)
-        return others
 
     def is_grading(self) -> bool:
         """Tell whether a run is writing into the folder."""
@@ -407,7 +358,7 @@ class LiveFolder:
         after = replace(before, overrides=decisions.merged()[1])
         after.check_students((), self.folder)
         if not LINE.fullmatch(fields["item"]):
-            question = _question(reports, fields["item"], before, after)
+            question = _question(reports, before, after)
             if question and fields["sure"] != question:
                 raise LargeChange(question)
         with writing(decisions.path, ""):
@@ -432,43 +383,19 @@ class LiveFolder:
             return True
 
 
-def unwrapped(text: str) -> str:
-    """Join the lines that a text has for the width of its source alone."""
-    return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
+def _question(reports: Sequence[Report], before: Rules, after: Rules) -> str:
+    """Word the question before changes of over a tenth of a whole grade, or of its maximum; "" where nothing is asked.
 
-
-def _question(reports: Sequence[Report], item: str, before: Rules, after: Rules) -> str:
-    """Word the question before large changes: of over a tenth of a whole grade, or of over half of an item's points
-    and a twentieth of the whole.
-
-    "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
+    The first points for an answer in words change nothing that was there.
     """
     large = []
     for report in reports:
-        was, whole_before = _points(report, before)
-        now, whole = _points(report, after)
-        if whole_before != whole:
-            return f"Every grade is then out of {number(whole)}, not {number(whole_before)}. Save again if you mean it."
-        most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
-        changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
-        moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
-        is_large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
-        if was.get(item) is not None and is_large:
-            name = f"{visible(report.student, 40)}: " if len(reports) > 1 else ""
-            shown = (
-                f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has)} of {number(most[name])}"
-                for name, (had, has) in changes.items()
-            )
-            large.append(name + ", ".join(shown))
-    if not large:
-        return ""
+        was, now = final_of(report, before), final_of(report, after)
+        if was.most != now.most:
+            return f"Every grade is then out of {number(now.most)}, not {number(was.most)}. Save again if you mean it."
+        if was.points is not None and abs(was.points - (now.points or 0.0)) > now.most / 10:
+            points = f"{number(was.points)} → {number(now.points or 0.0)} of {number(now.most)}"
+            large.append(f"{visible(report.student, 40)} {points}")
     more = f"; and {len(large) - MAX_LISTED} more" if len(large) > MAX_LISTED else ""
-    what = "This is a large change" if len(large) == 1 else f"These are {len(large)} large changes"
-    return f"{what}: {'; '.join(large[:MAX_LISTED])}{more}. Save again if you mean it."
-
-
-def _points(report: Report, rules: Rules) -> tuple[dict[str, float | None], float]:
-    """Return the points of items and of the whole, "", as people have decided, and the maximum."""
-    final = final_of(report, rules)
-    decided = {change.item: change.after for change in final.adjustments if change.rule in ("override", "question")}
-    return {item.item: item.points for item in report.items} | decided | {"": final.points}, final.most
+    what = f"This changes the whole grade much: {'; '.join(large[:MAX_LISTED])}{more}. Save again if you mean it."
+    return what if large else ""

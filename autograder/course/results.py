@@ -32,6 +32,7 @@ from autograder.gradebook.grades_folder import (
     name_cell,
     points_cell,
     stored_grades,
+    with_final,
     write_finals,
 )
 from autograder.gradebook.rules import Rules
@@ -125,8 +126,10 @@ def kit() -> Mapping[str, str]:
     They are the same in a checkout and in a wheel.
     """
     digest = hashlib.sha256()
-    paths = [ENGINE / "__init__.py", *(path for name in DECIDING for path in sorted((ENGINE / name).rglob("*.py")))]
-    for path in paths:
+    for path in [
+        ENGINE / "__init__.py",
+        *itertools.chain(*(sorted((ENGINE / name).rglob("*.py")) for name in DECIDING)),
+    ]:
         digest.update(f"{path.relative_to(ENGINE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return {"kit": digest.hexdigest()[:12], **versions()}
 
@@ -245,16 +248,16 @@ class Results:
             before = {name: _score(grade.points) for name, grade in stored_grades(self._out).items()}
         assignment, reused = self._grader.assignment, sum(entry.reused for entry in kept)
         left, changes = dict(before), list[Change]()  # left are those who have not come yet
-        page, isolation, fault = ClassPage(), None, ""
+        page, isolation, fault = ClassPage(background(assignment, self._out)), None, ""
         with writing(self._out):
             if hasattr(os, "sync"):
                 os.sync()  # a gradebook is on the disk only after every report that it counts
             with replacing(self._out / "grades.csv") as stream:
                 items = [item.id for item in assignment.items]
-                gradebook = Gradebook(stream, items, finals or None)
+                gradebook = Gradebook(stream, items, final=bool(finals))
                 for report in reports:
-                    gradebook.add(report)
-                    page.add(report, answers=answers_of(self._out, report.student))
+                    gradebook.add(with_final(report, finals))
+                    page.add(report)
                     common = report.isolation if isolation is None else isolation
                     isolation = tuple(layer for layer in common if layer in report.isolation)
                     fault = fault or report.fault
@@ -275,9 +278,8 @@ class Results:
                     **run,
                     "changes": None if shown is None else [list(astuple(change)) for change in shown],
                 }
-                known = background(assignment, self._out)
                 with replacing(self._out / "index.html") as index:
-                    index.writelines(page.html(reports, described, shown, background=known))
+                    index.writelines(page.html(described, shown))
             for name, entry in itertools.product(FOLDERS, kept if self._new != self._out else ()):
                 staged, there = (_file(root, name, entry.student) for root in (self._new, self._out))
                 if staged.is_file():
@@ -356,26 +358,19 @@ def _file(root: Path, folder: str, student: str) -> Path:
 def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
     """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
 
-    The caller has the folder alone.
+    The page of the class is written once more where a run has ended. The caller has the folder alone.
     """
     finals = write_finals(out, reports, assignment, rules)
-    rewrite_class_page(out, reports, assignment, finals if rules else None)
-    return finals
-
-
-def rewrite_class_page(
-    out: Path, reports: Sequence[Report], assignment: Assignment, finals: Mapping[str, Final] | None
-) -> None:
-    """Write the page of a run that has ended once more, where there is one: with these final grades, or with none."""
     if not (out / "index.html").is_file():
-        return
-    run, page, changes = run_in(out), ClassPage(), None
+        return finals
+    run, page, changes = run_in(out), ClassPage(background(assignment, out)), None
     with contextlib.suppress(TypeError):  # a run that nothing can be read of
         changes = None if run.get("changes") is None else [Change(*change) for change in run["changes"]]
     for report in reports:
-        page.add(report, None if finals is None else finals.get(report.student), answers_of(out, report.student))
+        page.add(with_final(report, finals))
     with replacing(out / "index.html") as stream:
-        stream.writelines(page.html(reports, run, changes, finals, background(assignment, out)))
+        stream.writelines(page.html(run, changes, final=rules is not None))
+    return finals
 
 
 def run_in(out: Path) -> dict[str, Any]:
@@ -386,18 +381,11 @@ def run_in(out: Path) -> dict[str, Any]:
     return {}
 
 
-def answers_of(out: Path, student: str) -> Mapping[str, str]:
-    """Read the fingerprints of a student's answers that no known mistake gives, by item."""
-    details = read_details(_file(out, "details", student))
-    return details.answers if details else {}
-
-
 def background(assignment: Assignment, out: Path) -> Background:
-    """Gather what the page says besides figures: of the contract, and of the code in `out`."""
+    """Gather what the page says besides figures: of the contract, and of the code and the answers in `out`."""
 
-    def code_of(student: str, function: str) -> str:
-        details = read_details(_file(out, "details", student))
-        return details.code.get(function, "") if details else ""
+    def details_of(student: str) -> Details:
+        return read_details(_file(out, "details", student)) or Details("", "")
 
     clauses: dict[str, str] = {}  # mistake → the first sentence of the contract that it goes against
     with contextlib.suppress(FixtureError):
@@ -406,4 +394,9 @@ def background(assignment: Assignment, out: Path) -> Background:
             columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", clause.sentence.replace("`", ""))
             for mistake in clause.mistakes:
                 clauses.setdefault(mistake, " ".join(columns.split()).rstrip(":; "))
-    return Background(clauses, code_of, assignment.title)
+    return Background(
+        clauses,
+        title=assignment.title,
+        code_of=lambda student, function: details_of(student).code.get(function, ""),
+        answers_of=lambda student: details_of(student).answers,
+    )

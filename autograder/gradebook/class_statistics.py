@@ -11,10 +11,10 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report, Verdict
 from autograder.vocabulary.text import number
 
@@ -57,7 +57,6 @@ class Who:
 class ItemSummary:
     """How a class did on one item; `graded` and what follows from it are of submissions that ran.
 
-    mean             points over all that were graded, those that did not run among them
     share            points over those that ran, of the points to be had, 0 to 1: how easy the item is
     discrimination   the correlation of the item's points with the points on all other items, -1 to 1;
                      None where it has no value, or too few students to mean anything
@@ -73,7 +72,6 @@ class ItemSummary:
     max_points: float
     graded: int
     passed: int
-    mean: float | None
     share: float | None
     discrimination: float | None
     plausible: tuple[float, float] | None
@@ -154,33 +152,6 @@ class Summary:
     faults: tuple[Group, ...]
 
 
-@dataclass
-class _Item:
-    """What is kept of one item: its first result says what it is.
-
-    outcomes   of submissions that ran: points here, points on all other items or None where they have no sum, and what
-               was done instead, "" where it passed
-    """
-
-    first: ItemResult
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
-    points: list[float] = field(default_factory=list)
-    outcomes: list[tuple[float, float | None, str]] = field(default_factory=list)
-
-    @property
-    def pairs(self) -> list[tuple[float, float]]:
-        """Points here and on all other items."""
-        return [(points, rest) for points, rest, _ in self.outcomes if rest is not None]
-
-    @property
-    def discrimination(self) -> float | None:
-        """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
-        here, rest = zip(*self.pairs, strict=True) if self.pairs else ((), ())
-        if len(here) < SMALLEST_CLASS or len({*here}) == 1 or len({*rest}) == 1:
-            return None
-        return statistics.correlation(here, rest)
-
-
 class Tally:
     """Collects the figures of a class whose reports pass one at a time; it keeps no report."""
 
@@ -191,57 +162,54 @@ class Tally:
         self._scores: list[tuple[float, float]] = []  # each with what it is out of
         self._not_graded: list[str] = []
         self._apart: Counter[str] = Counter()
-        self._items: dict[str, _Item] = {}
+        self._items: dict[str, ItemResult] = {}  # the first of each says what it is
+        self._verdicts: dict[str, Counter[Verdict]] = {}
+        # Of submissions that ran, by item: points, those on all other items or None where they have no sum, and what
+        # was done instead, "" where it passed.
+        self._outcomes: dict[str, list[tuple[float, float | None, str]]] = {}
         self._mistakes: dict[str, Group] = {}
         self._answers: dict[tuple[str, str], Group] = {}  # by item and fingerprint
         self._faults: dict[tuple[Verdict, str, str], Group] = {}
 
-    def add(self, report: Report, final: Final | None = None, answers: Mapping[str, str] | None = None) -> None:
+    def add(self, report: Report, answers: Mapping[str, str] = MappingProxyType({})) -> None:
         """Count a report in; reports come in the order of their students, who are named in that order.
 
-        final     what a course's rules make of it: its points are the score, and what it excuses counts nowhere
         answers   item → fingerprint of an answer that no known mistake gives
         """
-        if final is not None and final.is_excused:
+        if "" in report.excused:
             self._excused += 1
             return
         self._students += 1
-        score, most = (report.points, report.max_points) if final is None else (final.points, final.most)
-        self._max_points = max(self._max_points, most)
-        if score is not None:
-            self._scores.append((score, most))
-        if report.points is None:
-            self._not_graded.append(report.student)
+        self._max_points = max(self._max_points, report.max_points)
+        if report.points is not None:
+            self._scores.append((report.points, report.max_points))
         has_run = ran(report)
         self._ran += has_run
-        if not has_run and report.points is not None:
+        if report.earned is None:
+            self._not_graded.append(report.student)
+        elif not has_run:
             self._apart[NOT_IMPORTED if report.cause else UNTOUCHED] += 1
         for result in report.items:  # in the order of the report, whatever somebody is excused from
-            self._items.setdefault(result.item, _Item(result))
-        counted = [item for item in report.items if final is None or item.item not in final.excused_items]
+            self._items.setdefault(result.item, result)
+        counted = [item for item in report.items if item.item not in report.excused]
         points = [item.points for item in counted if item.points is not None]
         total = math.fsum(points) if len(points) == len(report.items) else None
         for result in counted:
-            item = self._items[result.item]
-            item.verdicts[result.verdict] += 1
-            if result.points is not None:
-                item.points.append(result.points)
-                if has_run:
-                    rest = None if total is None else round(total - result.points, 6)
-                    item.outcomes.append((result.points, rest, _instead(result)))
-            self._add_mistakes(report.student, result, (answers or {}).get(result.item, ""))
+            self._verdicts.setdefault(result.item, Counter())[result.verdict] += 1
+            lost = 0.0 if result.points is None else result.max_points - result.points
+            if result.points is not None and has_run:
+                rest = None if total is None else round(total - result.points, 6)
+                self._outcomes.setdefault(result.item, []).append((result.points, rest, _instead(result)))
+            for name in result.mistakes:
+                group = self._mistakes.setdefault(name, Group(name, result.function))
+                group.add(Who(report.student, result.item), lost / len(result.mistakes))
+                if len(result.mistakes) == 1:
+                    group.hint = group.hint or result.hint
+            answer = answers.get(result.item)
+            if answer and result.verdict == "failed" and not result.mistakes:
+                group = self._answers.setdefault((result.item, answer), Group(function=result.function))
+                group.add(Who(report.student, result.item), lost)
         self._add_faults(report)
-
-    def _add_mistakes(self, student: str, result: ItemResult, answer: str) -> None:
-        lost = 0.0 if result.points is None else result.max_points - result.points
-        for name in result.mistakes:
-            group = self._mistakes.setdefault(name, Group(name, result.function))
-            group.add(Who(student, result.item), lost / len(result.mistakes))
-            if len(result.mistakes) == 1:
-                group.hint = group.hint or result.hint
-        if answer and result.verdict == "failed" and not result.mistakes:
-            group = self._answers.setdefault((result.item, answer), Group(function=result.function))
-            group.add(Who(student, result.item), lost)
 
     def _add_faults(self, report: Report) -> None:
         """Count how a submission broke, and where: as a whole, or function by function."""
@@ -254,17 +222,20 @@ class Tally:
             error = match[1] if (match := RAISED.search(message)) and match[1] in KNOWN_ERRORS else ""
             place = PLACE.search(message)  # as staff read it: `line 12 of the file`
             where = f"line {place[1]}{'the file' if place[2] else place[3]}" if place else ""
-            group = self._faults.setdefault(
-                (item.verdict, error, function), Group(error, function, verdict=item.verdict)
-            )
+            key = (item.verdict, error, function)
+            group = self._faults.setdefault(key, Group(error, function, verdict=item.verdict))
             group.add(Who(report.student, item.item, where))
 
     def summary(self) -> Summary:
         """Compute the figures of all that was added."""
         scores = [score for score, _ in self._scores]
         shares = Counter(min(int(BINS * score / most), BINS - 1) for score, most in self._scores if most > 0)
-        correlations = [item.discrimination for item in self._items.values()]
-        usual = statistics.median([value for value in correlations if value is not None] or [0.0])
+        pairs = {
+            item: [(points, rest) for points, rest, _ in self._outcomes.get(item, ()) if rest is not None]
+            for item in self._items
+        }
+        correlations = {item: _discrimination(of_item) for item, of_item in pairs.items()}
+        usual = statistics.median([value for value in correlations.values() if value is not None] or [0.0])
         return Summary(
             students=self._students,
             excused=self._excused,
@@ -279,17 +250,22 @@ class Tally:
             distribution=tuple(shares[place] for place in range(BINS)),
             ran=self._ran,
             apart={kind: self._apart[kind] for kind in (NOT_IMPORTED, UNTOUCHED) if self._apart[kind]},
-            items=tuple(self._item_summary(name, item, usual) for name, item in self._items.items()),
+            items=tuple(self._of_item(name, pairs[name], correlations[name], usual) for name in self._items),
             mistakes=tuple(sorted(self._mistakes.values(), key=lambda mistake: (-mistake.count, mistake.name))),
             shared=self._shared_answers(),
             faults=tuple(sorted(self._faults.values(), key=lambda fault: (bool(fault.function), -fault.count))),
         )
 
-    def _item_summary(self, name: str, item: _Item, usual: float) -> ItemSummary:
-        first, graded, pairs = item.first, len(item.outcomes), item.pairs
-        instead = Counter(what for _, _, what in item.outcomes if what)
+    def _of_item(
+        self, name: str, pairs: Sequence[tuple[float, float]], correlation: float | None, usual: float
+    ) -> ItemSummary:
+        """Sum up an item: its points, with those on all other items, and their correlation.
+
+        usual   the median of all items' correlations
+        """
+        first, outcomes = self._items[name], self._outcomes.get(name, [])
+        graded, instead = len(outcomes), Counter(what for _, _, what in outcomes if what)
         passed = graded - instead.total()
-        correlation = item.discrimination
         flags = []
         tried = graded - instead[VERDICT_WORDS["missing"]]
         if tried >= SMALLEST_CLASS and not passed:
@@ -320,11 +296,10 @@ class Tally:
             max_points=first.max_points,
             graded=graded,
             passed=passed,
-            mean=statistics.fmean(item.points) if item.points else None,
-            share=math.fsum(points for points, _, _ in item.outcomes) / most if most else None,
+            share=math.fsum(points for points, _, _ in outcomes) / most if most else None,
             discrimination=correlation,
             plausible=None if correlation is None else _plausible(correlation, len(pairs), ONE_SIDED_95),
-            verdicts=dict(item.verdicts),
+            verdicts=dict(self._verdicts.get(name, {})),
             instead=tuple(sorted(instead.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_INSTEAD]),
             flags=tuple(flags),
         )
@@ -373,6 +348,14 @@ def stands_out(report: Report, most: int | None = None) -> str:
     words = list(dict.fromkeys([*verdicts, *(slug for item in failed for slug in item.mistakes)]))
     more = f" and {len(words) - most} more" if most is not None and len(words) > most else ""
     return ", ".join(words[:most]) + more or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
+
+
+def _discrimination(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Compute the item-rest correlation: an item's own points are left out of the total, or it would praise itself."""
+    here, rest = zip(*pairs, strict=True) if pairs else ((), ())
+    if len(here) < SMALLEST_CLASS or len({*here}) == 1 or len({*rest}) == 1:
+        return None
+    return statistics.correlation(here, rest)
 
 
 def _plausible(correlation: float, count: int, deviations: float) -> tuple[float, float]:

@@ -47,16 +47,6 @@ class Final:
     most: float
 
     @property
-    def is_excused(self) -> bool:
-        """Whether its student is excused from the whole assignment."""
-        return "" in self.excused_items
-
-    @property
-    def excused_items(self) -> frozenset[str]:
-        """The items that its student is excused from; "" is the whole assignment."""
-        return frozenset(change.item for change in self.adjustments if change.rule == "excused")
-
-    @property
     def marked(self) -> frozenset[str]:
         """The questions in words that a person has given points for."""
         return frozenset(

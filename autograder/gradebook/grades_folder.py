@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple, TextIO
 
@@ -55,6 +55,17 @@ class FinalReport(Report):
         """What the final grade is out of: with questions in words, where they count."""
         return self.final.most
 
+    @property
+    def excused(self) -> frozenset[str]:
+        """The items that its student is excused from; "" is the whole assignment."""
+        return frozenset(change.item for change in self.final.adjustments if change.rule == "excused")
+
+
+def with_final(report: Report, finals: Mapping[str, Final]) -> Report:
+    """Return the report with its final grade; as it is where rules made none."""
+    final = finals.get(report.student)
+    return report if final is None else FinalReport(**{**vars(report), "final": final})
+
 
 class _StoredFinal(BaseModel):
     """What a report's file gives besides, where rules were applied."""
@@ -85,8 +96,7 @@ def read_grades(folder: Path) -> list[Report]:
                 advice = "apply them again, then export"
                 raise GraderFault(f"{path}: {entry} is none that the rules wrote: {advice}.") from None
             most = report.max_points if stored.final_max is None else stored.final_max
-            final = Final(stored.final, stored.adjustments, most)
-            report = FinalReport(**{each.name: getattr(report, each.name) for each in fields(report)}, final=final)
+            report = with_final(report, {report.student: Final(stored.final, stored.adjustments, most)})
         reports.append(report)
     return reports
 
@@ -105,7 +115,7 @@ def _stored(folder: Path) -> list[tuple[Path, Report]]:
 
 def half_marked(reports: Iterable[Report]) -> str:
     """Say of each question in words that has points for some and not for all how many are left, and who; else ""."""
-    finals = [report for report in reports if isinstance(report, FinalReport) and not report.final.is_excused]
+    finals = [report for report in reports if isinstance(report, FinalReport) and "" not in report.excused]
     counts = []
     for question in sorted({question for report in finals for question in report.final.marked}):
         if left := [report.student for report in finals if question not in report.final.marked]:
@@ -137,11 +147,11 @@ def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, 
 class Gradebook:
     """Writes `grades.csv` row by row: one per student, in the order in which they are added."""
 
-    def __init__(self, stream: TextIO, items: Sequence[str], finals: Mapping[str, Final] | None = None) -> None:
-        """Write the head: `COLUMNS`, one column per item, then those of final grades where there are some."""
-        self._items, self._finals = items, finals
+    def __init__(self, stream: TextIO, items: Sequence[str], *, final: bool = False) -> None:
+        """Write the head: `COLUMNS`, one column per item, then those of final grades where rules make some."""
+        self._items = items
         self._writer = csv.writer(stream, lineterminator="\n")
-        columns = (*COLUMNS, *items, *(FINAL_COLUMNS if finals is not None else ()))
+        columns = (*COLUMNS, *items, *(FINAL_COLUMNS if final else ()))
         self._writer.writerow([name_cell(name) for name in columns])
 
     def add(self, report: Report) -> None:
@@ -155,25 +165,15 @@ class Gradebook:
                 f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, "
                 "which the assignment lacks: it was graded with another version. Grade again with --fresh."
             )
-        cells = [name_cell(report.student), points_cell(report.points), number(report.max_points), report.status]
+        cells = [name_cell(report.student), points_cell(report.earned), number(report.earnable), report.status]
         cells += [points_cell(results.get(item)) for item in self._items]
-        if self._finals is not None:
-            final = self._finals[report.student]
-            cells += [points_cell(final.points), number(final.most), name_cell(final.reasons)]
+        if isinstance(report, FinalReport):
+            cells += [points_cell(report.points), number(report.max_points), name_cell(report.final.reasons)]
         self._writer.writerow(cells)
 
     def add_absent(self, student: str, status: str) -> None:
         """Write the row of somebody without a report: no points, and not even what there was to earn."""
         self._writer.writerow([name_cell(student), "", "", status, *[""] * len(self._items)])
-
-
-def to_csv(reports: Iterable[Report], items: Sequence[str], finals: Mapping[str, Final] | None = None) -> str:
-    """Write `grades.csv` as text, its rows sorted by student."""
-    stream = io.StringIO()
-    gradebook = Gradebook(stream, items, finals)
-    for report in sorted(reports, key=lambda report: report.student):
-        gradebook.add(report)
-    return stream.getvalue()
 
 
 def points_cell(points: float | None) -> str:
@@ -249,25 +249,31 @@ def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_
 
     of_old   the same rules, with the times of the hand-ins that lie there
     """
+
+    def grade(report: Report, rules: Rules | None) -> Grade:
+        final = final_of(report, rules) if rules else None
+        last, most = (report.points, report.max_points) if final is None else (final.points, final.most)
+        return Grade(points_cell(report.points), points_cell(last), report.status.replace("_", " "), number(most))
+
     if not is_graded(out):
         return []
     left = stored_grades(out)
     changes = []
     for report in reports:
-        now = _grade(report, rules)
+        now = grade(report, rules)
         before = left.pop(name_cell(report.student), None)
         if before == now:
             continue
         stored = read_report(out / "reports" / f"{file_stem(report.student)}.json")
         if before is None and stored is not None:
-            before = _grade(stored, None)
+            before = grade(stored, None)
         if before is not None and before != now and before.text != NOT_GRADED:
             asked = (
                 stored is not None
                 and now.text != NOT_GRADED
                 and stored.identity in ("", report.identity)
                 and stored.submission.sha256 != report.submission.sha256
-                and _grade(stored, of_old) == before
+                and grade(stored, of_old) == before
             )
             changes.append(GradeChange(_described(report.student, before, now), asked))
     return changes + [GradeChange(f"{visible(name, 40)} {before.text} → gone", False) for name, before in left.items()]
@@ -280,12 +286,6 @@ def _described(student: str, before: Grade, now: Grade) -> str:
     elif was == becomes:
         was, becomes, what = before.points or "none", now.points or "none", "points "
     return f"{visible(student, 40)} {what}{was} → {becomes}"
-
-
-def _grade(report: Report, rules: Rules | None) -> Grade:
-    final = final_of(report, rules) if rules else None
-    last, most = (report.points, report.max_points) if final is None else (final.points, final.most)
-    return Grade(points_cell(report.points), points_cell(last), report.status.replace("_", " "), number(most))
 
 
 def refuse_another(out: Path, assignment: str) -> None:
@@ -301,7 +301,7 @@ def refuse_another(out: Path, assignment: str) -> None:
 
 
 def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
-    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student.
+    """Write what the rules make of the reports, sorted: gradebook, reports, pages, adjustments.json; the finals.
 
     Without rules, all is as it was before an earlier run had some.
     """
@@ -320,9 +320,12 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         with contextlib.suppress(FileNotFoundError):
             page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
             final = finals.get(report.student)
-            _write_if_new(out / "feedback" / f"{stem}.html", with_line_comments(with_final(page, final), final))
-    items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, finals if rules else None))
+            _write_if_new(out / "feedback" / f"{stem}.html", with_line_comments(with_adjustments(page, final), final))
+    stream = io.StringIO()
+    gradebook = Gradebook(stream, [item.id for item in assignment.items], final=rules is not None)
+    for report in sorted(reports, key=lambda report: report.student):
+        gradebook.add(with_final(report, finals))
+    _write_if_new(out / "grades.csv", stream.getvalue())
     if rules:
         content = {"schema": 1, "assignment": assignment.name, "students": described}
         _write_if_new(out / ADJUSTMENTS, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
@@ -339,7 +342,7 @@ def _write_if_new(path: Path, content: str | bytes) -> None:
     write_atomically(path, data)
 
 
-def with_final(page: str, final: Final | None) -> str:
+def with_adjustments(page: str, final: Final | None) -> str:
     """Make what the rules made of the grade the large number of a feedback page; the earned points stand below it.
 
     None takes away what an earlier run wrote there.

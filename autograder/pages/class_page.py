@@ -8,24 +8,15 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_statistics import (
-    BINS,
-    MOST_NAMED,
-    SMALLEST_CLASS,
-    Group,
-    Summary,
-    Tally,
-    ran,
-    stands_out,
-)
-from autograder.gradebook.final_grades import Final
+from autograder.gradebook.class_statistics import BINS, SMALLEST_CLASS, Group, Summary, Tally, ran, stands_out
+from autograder.gradebook.grades_folder import FinalReport
 from autograder.pages.html import page_template, scripts_and_policy, verdict_word
 from autograder.vocabulary.report import VERDICTS, Report, Verdict
 from autograder.vocabulary.text import STRICT, number, visible
@@ -46,14 +37,16 @@ NO_ITEM = Markup('<td class="absent">not in this report</td>')
 class Background:
     """What is known of an assignment besides its reports; the default is nothing.
 
-    clauses    mistake → the sentence of the contract that it goes against
-    code_of    (student, function) → that function as the student wrote it; "" where that is not known
-    title      what people call the assignment; "" leaves its module's name
+    clauses      mistake → the sentence of the contract that it goes against
+    code_of      (student, function) → that function as the student wrote it; "" where that is not known
+    title        what people call the assignment; "" leaves its module's name
+    answers_of   student → item → fingerprint of an answer that no known mistake gives
     """
 
     clauses: Mapping[str, str] = field(default_factory=dict)
     code_of: Callable[[str, str], str] = lambda student, function: ""
     title: str = ""
+    answers_of: Callable[[str], Mapping[str, str]] = lambda student: {}
 
 
 @dataclass(frozen=True)
@@ -84,56 +77,76 @@ GROUPS = {
 
 
 class ClassPage:
-    """`grades/index.html` for the staff, of reports that pass one at a time: what it keeps does not grow with them."""
+    """`grades/index.html` for the staff, of reports that pass one at a time: of each it keeps the row of the table."""
 
-    def __init__(self) -> None:
+    def __init__(self, background: Background) -> None:
         """Begin with nobody."""
+        self._background = background
         self._tally = Tally()
         self._assignment = ""
         self._layers: set[str] | None = None
         self._fixtures: set[str] = set()
-        self._student: str | None = None
         self._repeated: dict[str, None] = {}
-        self._groups: Counter[str] = Counter()
-        self._lowest: list[tuple[float, str]] = []
+        self._rows: list[dict[str, Any]] = []
 
-    def add(self, report: Report, final: Final | None = None, answers: Mapping[str, str] | None = None) -> None:
+    def add(self, report: Report) -> None:
         """Count a report in; reports come in the order of their students.
 
-        final     what a course's rules make of it, where it has some
-        answers   item → fingerprint of an answer that no known mistake gives
+        Each makes a row:
+
+            points, earned   the final grade where rules apply, and what the grader gave, where that is another number
+            status           "" for who is graded as usual
+            mistakes         known ones, by name
+            groups           some of GROUPS
+            cells, sums      item → its markup; function → that of the sum of its items
         """
-        self._tally.add(report, final, answers)
-        self._assignment = self._assignment or report.assignment
+        self._assignment = report.assignment
+        self._tally.add(report, self._background.answers_of(report.student))
         self._layers = set(report.isolation) if self._layers is None else self._layers & set(report.isolation)
         self._fixtures.add(report.fixtures)
-        if report.student == self._student and len(self._repeated) < MOST_NAMED:
+        if self._rows and report.student == self._rows[-1]["student"]:
             self._repeated[report.student] = None
-        self._student = report.student
-        self._groups.update(_groups_of(report, final))
-        points = report.points if final is None else final.points
-        if points is not None and points < report.max_points and ran(report):
-            self._lowest = sorted([*self._lowest, (points, report.student)])[:LOWEST]
+        is_excused, is_final = "" in report.excused, isinstance(report, FinalReport)
+        status = "excused" if is_excused else NOT_GRADED if report.earned is None else ""
+        by_function: dict[str, list[float | None]] = {}
+        for item in report.items:
+            by_function.setdefault(item.function, []).append(item.points)
+        cells = {
+            item.item: _item_cell(item.verdict, verdict_word(item), item.points, item.max_points)
+            for item in report.items
+        }
+        self._rows.append(
+            {
+                "student": report.student,
+                "points": report.points,
+                "earned": None if is_excused or report.points == report.earned else report.earned,
+                "status": status or ("no final grade" if is_final and report.points is None else ""),
+                "mistakes": list(dict.fromkeys(name for item in report.items for name in item.mistakes)),
+                "groups": [] if is_excused else _groups_of(report),
+                "may_be_lowest": report.points is not None and report.points < report.earnable and ran(report),
+                "cells": cells,
+                "sums": {function: _sum_cell(points) for function, points in by_function.items()},
+                "note": visible(stands_out(report, MAX_NAMES), MAX_NOTE),
+            }
+        )
 
     def summary(self) -> Summary:
         """Return the figures of all that was added."""
         return self._tally.summary()
 
     def html(
-        self,
-        reports: Iterable[Report],
-        run: Mapping[str, Any],
-        changes: Iterable[Change] | None = None,
-        finals: Mapping[str, Final] | None = None,
-        background: Background | None = None,
+        self, run: Mapping[str, Any], changes: Iterable[Change] | None = None, *, final: bool = False
     ) -> Iterator[str]:
-        """Render the page in pieces. `reports` are those that were added, once more and in the same order.
+        """Render the page in pieces.
 
-        `run` is what `run.json` holds, every key of it optional. `changes` are those since the last run, None where
-        there was none. They and the measured times stand between the comments RUN_BEGIN and RUN_END: two runs
-        over the same class differ nowhere else. `finals` are the final grades, None where no rules apply.
+        run       what `run.json` holds, every key of it optional
+        changes   those since the last run, None where there was none
+        final     whether grades are those by a course's rules
+
+        Changes and measured times stand between the comments RUN_BEGIN and RUN_END: two runs over the same class differ
+        nowhere else.
         """
-        figures, background = self.summary(), background or Background()
+        figures = self.summary()
         (script,), policy = scripts_and_policy("index.js")
         columns: dict[str, list[str]] = {}
         for item in figures.items:
@@ -142,8 +155,12 @@ class ClassPage:
         # Known mistakes, the costliest first, and answers without a name, by their places on the page.
         anchored = {f"mistake-{place}": mistake for place, mistake in enumerate(mistakes, start=1)}
         anchored |= {f"shared-{place}": shared for place, shared in enumerate(figures.shared, start=1)}
-        lowest = {student for _, student in self._lowest}
-        counts = self._groups | Counter(lowest=len(lowest))
+        lowest = sorted((row["points"], row["student"]) for row in self._rows if row["may_be_lowest"])[:LOWEST]
+        places = {mistake.name: str(place) for place, mistake in enumerate(mistakes)}
+        for row in self._rows:
+            row["groups"] = [*row["groups"], *(["lowest"] if (row["points"], row["student"]) in lowest else [])]
+            row["mistakes"] = [places[name] for name in row["mistakes"] if name in places]
+        counts = Counter(group for row in self._rows for group in row["groups"])
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
         verdicts = {verdict for item in figures.items for verdict in item.verdicts}
         return page_template("index.html").generate(
@@ -151,12 +168,12 @@ class ClassPage:
             script=script,
             assignment=str(run.get("assignment") or self._assignment or "No submissions"),
             figures=figures,
-            finals=finals is not None,
+            finals=final,
             smallest=SMALLEST_CLASS,
             flagged=[item for item in figures.items if item.flags],
-            background=background,
+            background=self._background,
             mistakes=mistakes,
-            examples={anchor: _example(answer, background) for anchor, answer in anchored.items()},
+            examples={anchor: self._example(answer) for anchor, answer in anchored.items()},
             teach=_lessons(anchored),
             groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
             warnings=self._warnings(isolation),
@@ -165,7 +182,9 @@ class ClassPage:
             columns=columns,
             # The places, from 1, of the columns where functions begin, and of the one after the last item.
             first_columns=[*itertools.accumulate((1 + len(names) for names in columns.values()), initial=LEADING + 1)],
-            rows=_rows(reports, finals, columns, mistakes, lowest) if self._student is not None else (),
+            rows=self._rows,
+            no_item=NO_ITEM,
+            no_sum=_sum_cell([None]),
             run=run,
             # What is no difference in points comes first, then the greatest loss.
             changes=None
@@ -183,7 +202,7 @@ class ClassPage:
         """List what the staff must see before they publish, as (title, text)."""
         warnings = []
         missing = [layer for layer in STRICT if layer not in isolation]
-        if self._student is not None and missing:
+        if self._rows and missing:
             text = "They could read and change whatever the grading account can. Trust the grades accordingly."
             warnings.append((f"Submissions ran below strict isolation, without {' and '.join(missing)}", text))
         if len(self._fixtures) > 1:
@@ -194,8 +213,12 @@ class ClassPage:
             warnings.append(("A student has more than one report", f"Only one of them can be right: {names}"))
         return warnings
 
-
-# What to teach next
+    def _example(self, answer: Group) -> dict[str, str]:
+        """Return how a student wrote a wrong answer: the shortest of the first few, or ""."""
+        names = [who.student for who in answer.who[:MAX_TRIED]]
+        written = [(text, name) for name in names if (text := self._background.code_of(name, answer.function))]
+        text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
+        return {"student": student, "text": text}
 
 
 def _lessons(anchored: Mapping[str, Group]) -> list[tuple[str, Group]]:
@@ -208,82 +231,26 @@ def _lessons(anchored: Mapping[str, Group]) -> list[tuple[str, Group]]:
     return [lesson for lesson in ordered[:MAX_LESSONS] if lesson[1].cost > 0]
 
 
-def _example(answer: Group, background: Background) -> dict[str, str]:
-    """Return how a student wrote a wrong answer: the shortest of the first few, or ""."""
-    names = [who.student for who in answer.who[:MAX_TRIED]]
-    written = [(text, name) for name in names if (text := background.code_of(name, answer.function))]
-    text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
-    return {"student": student, "text": text}
-
-
-# The table of students
-
-
-def _rows(
-    reports: Iterable[Report],
-    finals: Mapping[str, Final] | None,
-    columns: Mapping[str, Sequence[str]],
-    mistakes: Sequence[Group],
-    lowest: Collection[str],
-) -> Iterator[dict[str, Any]]:
-    """Make the rows, in the order of the reports.
-
-    points, earned   the final grade where rules apply, and what the grader gave, where that is another number
-    status           "" for who is graded as usual
-    mistakes         their places in the class's list
-    groups           some of GROUPS
-    """
-    places = {mistake.name: str(place) for place, mistake in enumerate(mistakes)}
-    for report in reports:
-        final = None if finals is None else finals.get(report.student)
-        made = dict.fromkeys(name for item in report.items for name in item.mistakes if name in places)
-        is_excused = final is not None and final.is_excused
-        status = "excused" if is_excused else NOT_GRADED if report.points is None else ""
-        if final is not None and final.points is None:
-            status = status or "no final grade"
-        yield {
-            "student": report.student,
-            "points": report.points if final is None else final.points,
-            "earned": None if final is None or is_excused or final.points == report.points else report.points,
-            "status": status,
-            "mistakes": " ".join(places[name] for name in made),
-            "groups": " ".join([*_groups_of(report, final), *(["lowest"] if report.student in lowest else [])]),
-            "cells": Markup("").join(_cells(report, columns)),
-            "note": visible(stands_out(report, MAX_NAMES), MAX_NOTE),
-        }
-
-
-def _groups_of(report: Report, final: Final | None) -> list[str]:
+def _groups_of(report: Report) -> list[str]:
     """Return the GROUPS that a report tells of by itself."""
-    if final is not None and final.is_excused:
-        return []
     is_broken = bool(report.cause) or any(item.verdict == "crashed" for item in report.items)
-    adjustments = () if final is None else final.adjustments
+    adjustments = report.final.adjustments if isinstance(report, FinalReport) else ()
     tells = {
-        "broken": report.points is not None and is_broken,
-        "unstarted": report.points is not None and not is_broken and not ran(report),
-        "ungraded": report.points is None,
+        "broken": report.earned is not None and is_broken,
+        "unstarted": report.earned is not None and not is_broken and not ran(report),
+        "ungraded": report.earned is None,
         "unmarked": any(change.rule == "question" and change.after is None for change in adjustments),
         "unnamed": any(item.verdict == "failed" and not item.mistakes for item in report.items),
     }
     return [name for name, is_so in tells.items() if is_so]
 
 
-def _cells(report: Report, columns: Mapping[str, Sequence[str]]) -> Iterator[Markup]:
-    """Write the cells of one student; a thousand students share a few dozen different ones."""
-    items = {item.item: item for item in report.items}
-    for function, names in columns.items():
-        points = [item.points for item in report.items if item.function == function]
-        known = [value for value in points if value is not None]
-        yield _sum_cell(round(sum(known), 2) if known and len(known) == len(points) else None)
-        for name in names:
-            item = items.get(name)
-            yield _item_cell(item.verdict, verdict_word(item), item.points, item.max_points) if item else NO_ITEM
+# Cells: a thousand students share a few dozen different ones.
 
 
-@lru_cache(maxsize=1024)
-def _sum_cell(points: float | None) -> Markup:
-    return Markup('<td class="n">{}</td>').format("–" if points is None else number(points))
+def _sum_cell(points: Sequence[float | None]) -> Markup:
+    total = "–" if None in points else number(round(sum(value or 0.0 for value in points), 2))
+    return Markup('<td class="n">{}</td>').format(total)
 
 
 @lru_cache(maxsize=1024)

@@ -115,16 +115,30 @@ class Report:
         return next((item.message for item in self.items if item.points is None), "")
 
     @property
-    def points(self) -> float | None:
+    def earned(self) -> float | None:
         """The sum over items; None where the grader failed on one of them."""
-        if self.status == "not_graded":
-            return None
-        return round(sum(item.points or 0.0 for item in self.items), 2)
+        is_graded = self.status == "graded"
+        return round(sum(item.points or 0.0 for item in self.items), 2) if is_graded else None
+
+    @property
+    def earnable(self) -> float:
+        """The sum of what the items are worth."""
+        return round(sum(item.max_points for item in self.items), 2)
+
+    @property
+    def points(self) -> float | None:
+        """The grade: what was earned, unless a course's rules make something else of it."""
+        return self.earned
 
     @property
     def max_points(self) -> float:
-        """The sum of what the items are worth."""
-        return round(sum(item.max_points for item in self.items), 2)
+        """What the grade is out of."""
+        return self.earnable
+
+    @property
+    def excused(self) -> frozenset[str]:
+        """The items that its student is excused from; "" is the whole assignment."""
+        return frozenset()
 
 
 # Writing
@@ -146,8 +160,8 @@ def to_json(report: Report) -> dict[str, Any]:
         "submission": asdict(report.submission),
         "fixtures": report.fixtures,
         "kit": report.kit,
-        "points": report.points,
-        "max_points": report.max_points,
+        "points": report.earned,
+        "max_points": report.earnable,
         "status": report.status,
         "isolation": list(report.isolation),
         "cause": report.cause,

@@ -124,12 +124,11 @@ def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served
     page.fill(f"#decide-{ITEM} input[name=points]", str(WORTH))
     page.fill(f"#decide-{ITEM} textarea", HOSTILE)
     page.press(f"#decide-{ITEM} input[name=points]", "Enter")
-    assert page.inner_text(".said").startswith(f"This is a large change: {ITEM} 0 →")
+    page.wait_for_selector(".said")
     assert page.evaluate("window.scrollY") > 0  # the page stands at the item
-    page.click(f"#decide-{ITEM} .main")
     assert page.inner_text(".said") == "Saved."
     assert rows(folder) == [["ada", ITEM, str(WORTH), HOSTILE]]
-    for _ in range(2):
+    with page.expect_navigation():
         page.click("text=Take back")
     assert rows(folder)[1:] == [["ada", ITEM, "", ""]]
     assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")

@@ -35,7 +35,6 @@ from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
-LARGEST = max(ASSIGNMENT.items, key=lambda item: item.points).id
 QUESTION = "question-spread"
 
 
@@ -227,11 +226,9 @@ def test_decision_made_meanwhile_is_shown_and_not_replaced(serving: Serving) -> 
 @pytest.mark.parametrize(
     ("item", "points", "asked"),
     [
-        ("", "3", "the whole grade 98 → 3 of 100"),
+        ("", "3", "ada 98 → 3 of 100"),
         ("", "88.1", ""),
         (ITEM, "0", ""),
-        (LARGEST, "1", ""),
-        (LARGEST, "0", f"{LARGEST} 6 → 0 of 6, the whole grade 98 → 92 of 100"),
         (QUESTION, "5", "Every grade is then out of 1"),
     ],
 )
@@ -387,7 +384,7 @@ def test_all_without_an_answer_get_the_same_in_one_go(serving: Serving) -> None:
     assert len(browser.rows) == 3
 
 
-# Comments at lines, requests, and who else marks
+# Comments at lines, and requests
 
 FUNCTION = ASSIGNMENT.functions[0]
 CODE = "\n".join([f"def {FUNCTION}(x):", "    return '<b>' + x", ""])
@@ -519,24 +516,20 @@ def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> 
     assert 'data-key="u"' not in browser.ask("feedback/cleo.html").text
 
 
-GOOGLE = "Timestamp,Email Address,Which item?,Why do you ask?\n2027-03-12,{who},{item},{why}\n"
-MICROSOFT = "\ufeffID;Start time;Email;Name;Item;Reason\n1;3/12/27;anonymous;{who};{item};{why}\n"
-
-
-@pytest.mark.parametrize("form", [GOOGLE, MICROSOFT], ids=["google", "microsoft"])
 @pytest.mark.parametrize(
     ("who", "item", "why", "asked"),
     [
         ("ADA@school.edu", ITEM, "the sign is right", {ITEM: "the sign is right"}),
-        ("ada", f"{ITEM} (the first)", "=1+1 <b>\u202e</b>", {ITEM: "=1+1 <b>\\u202e</b>"}),
+        ("ada", ITEM, "=1+1 <b>\u202e</b>", {ITEM: "=1+1 <b>\\u202e</b>"}),
         ("1001", QUESTION, "x" * 2_000, {QUESTION: "x" * 999 + "…"}),
-        ("Ada", "all of it", "please look again at it", {"": "all of it: please look again at it"}),
+        ("Ada", "all of it", "please look again", {"": "all of it: please look again"}),
+        ("Ada", "", "", {"": "(no reason given)"}),
     ],
 )
-def test_form_names_student_and_item(
-    tmp_path: Path, form: str, who: str, item: str, why: str, asked: dict[str, str]
-) -> None:
-    (tmp_path / "form.csv").write_text(form.format(who=who, item=item, why=why), encoding="utf-8")
+def test_form_names_student_and_item(tmp_path: Path, who: str, item: str, why: str, asked: dict[str, str]) -> None:
+    (tmp_path / "form.csv").write_text(
+        f"Timestamp;Student;Item;Reason\n2027;{who};{item};{why}\n", encoding="utf-8-sig"
+    )
     requests: dict[str, dict[str, str]] = {}
     reports = [replace(graded("ada"), identity="canvas:1001"), graded("bela")]
     assert add_requests(tmp_path / "form.csv", requests, reports, [ITEM, QUESTION]) == []
@@ -545,11 +538,10 @@ def test_form_names_student_and_item(
 
 def test_form_adds_to_what_hand_ins_ask_and_tells_of_strangers(serving: Serving, tmp_path: Path) -> None:
     rows = [
-        "name,mail,item,why",
-        f"ada,,{ITEM},and the form too",
-        f"<i>mallory</i>,m@x.org,{ITEM},points for all of us",
-        f"ada,bela@x.org,{ITEM},who of us is meant",
-        ",,,",
+        "student,item,reason",
+        f"ada,{ITEM},and the form too",
+        f"<i>mallory</i>,{ITEM},points for all of us",
+        ",,",
     ]
     (tmp_path / "form.csv").write_text("\n".join(rows), encoding="utf-8")
     browser = serving(graded("ada"), graded("bela"))
@@ -557,11 +549,8 @@ def test_form_adds_to_what_hand_ins_ask_and_tells_of_strangers(serving: Serving,
     grades.requests = {"ada": {ITEM: "in my folder"}}
     grades.strangers = add_requests(tmp_path / "form.csv", grades.requests, grades.reports(), [ITEM])
     assert grades.requests == {"ada": {ITEM: "in my folder and the form too"}}
-    assert grades.strangers == [
-        "line 3 is of nobody of this class: <i>mallory</i>, m@x.org",
-        "line 4 is of several of this class: ada, bela@x.org",
-    ]
-    assert "&lt;i&gt;mallory&lt;/i&gt;, m@x.org" in browser.ask("").text
+    assert grades.strangers == ["line 3 is of nobody, or of several, of this class: <i>mallory</i>"]
+    assert "&lt;i&gt;mallory&lt;/i&gt;" in browser.ask("").text
 
 
 def test_large_change_of_several_is_asked_of_each(serving: Serving) -> None:
@@ -569,7 +558,7 @@ def test_large_change_of_several_is_asked_of_each(serving: Serving) -> None:
     fields = {"report": "ada/bela/cleo", "item": "", "points": "3", "comment": "x"}
     asked = re.search('name="sure" value="([^"]*)"', browser.ask("decide", fields).text)
     assert asked is not None
-    assert re.findall(r"(\w+): the whole grade 100 → 3 of 100", html.unescape(asked[1])) == ["ada", "bela", "cleo"]
+    assert re.findall(r"(\w+) 100 → 3 of 100", html.unescape(asked[1])) == ["ada", "bela", "cleo"]
     assert browser.ask("decide", {**fields, "sure": html.unescape(asked[1])}).status == 303
     assert [row[1] for row in browser.rows] == ["ada", "bela", "cleo"]
 
@@ -584,25 +573,6 @@ def test_guide_gives_the_points_of_its_lines() -> None:
     ]
     assert rubric("- 2 points: both") == []  # not the whole question
     assert rubric("3 points for anything") == []
-
-
-def test_others_on_a_page_are_named_and_their_students_left_to_them(serving: Serving) -> None:
-    browser = serving(graded("ada"), graded("cleo"))
-    browser.grades.requests = {"ada": {ITEM: "why"}}
-    bela = LiveFolder(browser.folder, ASSIGNMENT, "bela\u202e")
-
-    def told(query: str) -> str:
-        return str(json.loads(browser.ask(f"version{query}").text)["others"])
-
-    assert told("?student=ada") == ""
-    assert bela.others() == {"anna": "student ada"}
-    assert browser.grades.around("cleo")["open"] == "ada"
-    bela.look_at("student ada")
-    (browser.folder / ".live" / "damaged.json").write_text('{"at": "student ada", "when": "x", "who": []}')
-    assert told("?student=ada") == "Open here, too: bela\\u202e."
-    assert told("") == "Marking now: bela\\u202e (student ada)."
-    assert told(f"?question={QUESTION}") == ""
-    assert browser.grades.around("cleo")["open"] == ""
 
 
 # Who is not let in

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,17 +25,17 @@ from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.batch import grade_all
 from autograder.course.results import (
     DECIDING,
-    answers_of,
     background,
     grading_key,
     kit,
     open_results,
-    rewrite_class_page,
     run_in,
+    settle,
     with_history,
 )
-from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.gradebook.decisions import Override
 from autograder.gradebook.grades_folder import stored_reports
+from autograder.gradebook.rules import Policy, Rules
 from autograder.grading.assignment import find_assignment
 from autograder.grading.details import Details, Earlier, read_details
 from autograder.grading.fixtures import read_fixtures
@@ -291,6 +291,10 @@ def page(out: Path) -> Element:
     return tree((out / "index.html").read_text())
 
 
+def answers_of(solved: Path, student: str) -> Mapping[str, str]:
+    return background(ASSIGNMENT, solved).answers_of(student)
+
+
 def test_students_with_one_wrong_answer_share_it(solved: Path) -> None:
     ada, bela, cyd = (answers_of(solved, student) for student in ("ada", "bela", "cyd"))
     assert ada == bela
@@ -330,16 +334,15 @@ def test_page_knows_the_contract_of_the_assignment(solved: Path) -> None:
 def test_rules_write_finals_into_the_page_and_out_again(solved: Path) -> None:
     before = (solved / "index.html").read_text()
     reports = stored_reports(solved)
-    finals = {one.student: Final(50.5, (), one.max_points) for one in reports}
-    finals["cyd"] = Final(None, (Adjustment("excused", "", 1.0, None, "excused from this assignment"),), 100)
-    rewrite_class_page(solved, reports, ASSIGNMENT, finals)
+    policy = Policy(excused={"students": ["cyd"]})
+    settle(solved, reports, ASSIGNMENT, Rules(policy, [Override("ada", "", 50.5, "agreed", "line 2")]))
     root = page(solved)
     rows = root.find("table", id="class")[0].find("tbody")[0].find("tr")
     told = [row.find("td")[0].text.split(", ")[0] for row in rows]
-    assert told == ["50.5", "50.5", "–", "50.5"]
+    assert (told[0], told[2]) == ("50.5", "–")
     assert [row.find("td")[0].text for row in rows][2] == "–, excused"
     assert "cyd" not in root.find("section", **{"aria-labelledby": "items"})[0].text
-    rewrite_class_page(solved, reports, ASSIGNMENT, None)
+    settle(solved, reports, ASSIGNMENT, None)
     assert page_without_times((solved / "index.html").read_text()) == page_without_times(before)
     assert (solved / "index.html").read_text() == before  # times and changes, too, are those of the run
     assert json.loads((solved / "run.json").read_text())["changes"] is None  # a first run has none
@@ -349,5 +352,5 @@ def test_rules_write_finals_into_the_page_and_out_again(solved: Path) -> None:
 def test_unreadable_run_still_leaves_a_page(solved: Path, tmp_path: Path, spoilt: str) -> None:
     (tmp_path / "index.html").write_text("old")
     (tmp_path / "run.json").write_text(spoilt)
-    rewrite_class_page(tmp_path, stored_reports(solved), ASSIGNMENT, None)
+    settle(tmp_path, stored_reports(solved), ASSIGNMENT, None)
     assert len(page(tmp_path).find("table", id="class")[0].find("tbody")[0].find("tr")) == 4

@@ -21,6 +21,7 @@ from autograder.gradebook.class_statistics import (
     summary,
 )
 from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.gradebook.grades_folder import with_final
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, Verdict
 
 # Items of a made class: the first eight follow what a student can do, in steps of difficulty.
@@ -240,24 +241,18 @@ def test_excused_student_counts_nowhere() -> None:
     class_ = made_class(40, 4)
     marked = replace(class_[7].items[0], points=0.0, verdict="failed", mistakes=("of an excused student",))
     class_[7] = replace(class_[7], items=(marked, *class_[7].items[1:]))
-    tally = Tally()
-    for one in class_:
-        tally.add(one, excused(one.student) if one is class_[7] else None)
-    found = tally.summary()
+    found = summary([with_final(one, {class_[7].student: excused("s0007")}) for one in class_])
     assert found.excused == 1
     assert replace(found, excused=0) == summary([one for one in class_ if one is not class_[7]])
 
 
 def test_scores_are_final_grades_where_rules_apply() -> None:
-    tally, extra = Tally(), Tally()
-    for student, points in (("ada", 8.0), ("bob", 2.0), ("cyd", None)):
-        tally.add(report(student, item("a"), item("b", 0.0)), Final(points, (), 8.0))
-    found = tally.summary()
+    finals = {student: Final(points, (), 8.0) for student, points in (("ada", 8.0), ("bob", 2.0), ("cyd", None))}
+    found = summary([with_final(report(student, item("a"), item("b", 0.0)), finals) for student in finals])
     assert (found.students, found.graded, found.scored, found.full_marks) == (3, 3, 2, 1)
     assert (found.mean, found.median, found.not_graded) == (5, 5, ())
-    for student, points in (("ada", 10.0), ("bob", 14.0)):
-        extra.add(report(student, item("a"), item("b")), Final(points, (), 12))
-    found = extra.summary()
+    finals = {student: Final(points, (), 12) for student, points in (("ada", 10.0), ("bob", 14.0))}
+    found = summary([with_final(report(student, item("a"), item("b")), finals) for student in finals])
     assert (found.max_points, found.full_marks, found.above) == (12, 1, 1)
     assert found.distribution[-2:] == (1, 1)
 

@@ -11,14 +11,14 @@ import toy_kit
 from in_process import autograder_in_process as autograder
 from sample_reports import THREE, of_three, write_report
 
-from autograder.course.overview import maximum_of, read_course
+from autograder.course.overview import read_course
 from autograder.gradebook.decisions import JOURNAL, Override
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import (
     common_maximum,
     read_grades,
     stored_reports,
-    with_final,
+    with_adjustments,
     write_finals,
 )
 from autograder.gradebook.rules import Policy, Rules, read_rules
@@ -121,9 +121,9 @@ def test_maximum_with_questions_stands_wherever_a_final_does(out: Path, tmp_path
     assert common_maximum([ada, stranger]) == 25
     assert plain_csv([ada]).splitlines()[1].startswith("ada,24,25,graded")
     course = read_course(tmp_path, {"toy": "Toy"})
-    assert (maximum_of(course), course[0].figures.max_points) == (25, 25)
+    assert course[0].figures.max_points == 25
     extra = final_of(of_three(), Rules(Policy(questions={"extra_credit": True}), [question]))
-    assert "<strong>24</strong> of 20 points, the final grade, with extra credit" in with_final(
+    assert "<strong>24</strong> of 20 points, the final grade, with extra credit" in with_adjustments(
         feedback_page(of_three()), extra
     )
 
@@ -131,10 +131,10 @@ def test_maximum_with_questions_stands_wherever_a_final_does(out: Path, tmp_path
 def test_page_has_its_final_grade_once_and_no_stand_in() -> None:
     page = feedback_page(of_three("<main>\n<!-- final grade -->"))
     final = final_of(of_three(), Rules(overrides=[Override("ada", "", 1, "why", "line 2")]))
-    once = with_final(page, final)
+    once = with_adjustments(page, final)
     assert once.count("<!-- final grade -->") == 1
-    assert with_final(once, final) == once
-    assert with_final(once, Final(20.0, (), 20)) == page
+    assert with_adjustments(once, final) == once
+    assert with_adjustments(once, Final(20.0, (), 20)) == page
 
 
 # The command line

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reports import item, report
+from sample_reports import item, report, to_csv
 
 from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final
@@ -20,7 +20,6 @@ from autograder.gradebook.grades_folder import (
     grade_changes,
     refuse_another,
     stored_grades,
-    to_csv,
 )
 from autograder.gradebook.rules import Policy, Rules
 from autograder.vocabulary.errors import GraderFault, UsageError

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from autograder.gradebook.final_grades import Final
+from autograder.gradebook.grades_folder import Gradebook, with_final
 from autograder.grading.assignment import Assignment, Item
 from autograder.pages.class_page import Background, Change, ClassPage
 from autograder.vocabulary.files import file_stem, write_atomically
@@ -75,10 +78,20 @@ def index_page(
 ) -> str:
     """The whole of a `ClassPage`, its reports in any order; `answers` by student."""
     ordered = sorted(reports, key=lambda one: one.student)
-    page = ClassPage()
+    of_class = background or Background()
+    page = ClassPage(replace(of_class, answers_of=answers.__getitem__) if answers else of_class)
     for one in ordered:
-        page.add(one, (finals or {}).get(one.student), (answers or {}).get(one.student))
-    return "".join(page.html(ordered, run, changes, finals, background))
+        page.add(with_final(one, finals or {}))
+    return "".join(page.html(run, changes, final=finals is not None))
+
+
+def to_csv(reports: Iterable[Report], items: Sequence[str], finals: Mapping[str, Final] | None = None) -> str:
+    """A gradebook of these reports."""
+    stream = io.StringIO()
+    gradebook = Gradebook(stream, items, final=finals is not None)
+    for one in sorted(reports, key=lambda one: one.student):
+        gradebook.add(with_final(one, finals or {}))
+    return stream.getvalue()
 
 
 def write_report(one: Report, path: Path) -> None:
