@@ -149,7 +149,7 @@ class Gradebook:
 
     def __init__(self, stream: TextIO, items: Sequence[str], *, final: bool = False) -> None:
         """Write the head: `COLUMNS`, one column per item, then those of final grades where rules make some."""
-        self._items = items
+        self._items, self._final = items, final
         self._writer = csv.writer(stream, lineterminator="\n")
         columns = (*COLUMNS, *items, *(FINAL_COLUMNS if final else ()))
         self._writer.writerow([name_cell(name) for name in columns])
@@ -165,9 +165,10 @@ class Gradebook:
                 f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, "
                 "which the assignment lacks: it was graded with another version. Grade again with --fresh."
             )
-        cells = [name_cell(report.student), points_cell(report.earned), number(report.earnable), report.status]
+        points, most = (report.earned, report.earnable) if self._final else (report.points, report.max_points)
+        cells = [name_cell(report.student), points_cell(points), number(most), report.status]
         cells += [points_cell(results.get(item)) for item in self._items]
-        if isinstance(report, FinalReport):
+        if self._final and isinstance(report, FinalReport):
             cells += [points_cell(report.points), number(report.max_points), name_cell(report.final.reasons)]
         self._writer.writerow(cells)
 
