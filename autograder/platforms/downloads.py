@@ -17,40 +17,28 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from autograder.gradebook.roster import Roster, is_word
-from autograder.platforms.hand_in import Assigned, HandIn, Owner, hand_in_of, is_folder, of_loose_files
+from autograder.platforms.hand_in import Assigned, HandIn, Owner, Piece, claimed_by_two, is_folder, joined
 from autograder.submissions.finding import MAX_METADATA, METADATA
 from autograder.submissions.names import PART, likeness, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import is_folder_at, is_there, open_regular
+from autograder.vocabulary.files import beginning, is_there
 from autograder.vocabulary.text import visible
 from autograder.vocabulary.times import moment_in_words, moment_or_none
 
 Entry = os.DirEntry[str]
 Entries = Sequence[Entry]
-Group = list[tuple[re.Match[str], Path]]  # what belongs together, and how each name reads
-Key = TypeVar("Key", bound=Hashable)
 
 
-def grouped(entries: Entries, name: re.Pattern[str], key: Callable[[re.Match[str]], Key]) -> dict[Key, Group]:
-    """Put entries together whose names have the same key; others are left out."""
-    groups: dict[Key, Group] = {}
-    for entry in entries:
-        if match := name.fullmatch(entry.name):
-            groups.setdefault(key(match), []).append((match, Path(entry.path)))
-    return groups
-
-
-def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
-    """Say why nothing of an id is graded that two accounts claim."""
-    both = " and ".join(visible(name, 60) for name in sorted(set(names))[:2])
-    return f"{both} both claim the id {visible(identity, 40)} of {platform}: say in a roster who is who, or rename one."
+def matches(entries: Entries, name: re.Pattern[str]) -> list[tuple[re.Match[str], Path]]:
+    """List the entries whose names a pattern matches."""
+    return [(match, Path(entry.path)) for entry in entries if (match := name.fullmatch(entry.name))]
 
 
 # Moodle (mod/assign/classes/downloader.php)
@@ -59,36 +47,25 @@ MOODLE_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<k
 
 
 def moodle(entries: Entries, assigned: Assigned) -> list[HandIn]:
-    """Group files or folders by student; where two names claim a number, both are refused.
+    """Group files or folders by student, files before texts.
 
     Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
     group hand in together, under a name without one; a site may have more kinds of submissions than files and texts
     (`get_student_prefix`, `load_submissionplugin_filelist`).
     """
-    made = []
-    # A name without a number is never another student's number, whatever its letters.
-    groups = grouped(entries, MOODLE_NAME, lambda match: (match["id"] or "", "" if match["id"] else match["name"]))
-    for (number, _), group in groups.items():
-        names = {match["name"] for match, _ in group}
-        if len(names) > 1:
-            reason = claimed_by_two((f"{each}_{number}" for each in names), number, "Moodle")
-            made += [hand_in_of(path, Owner(path.name), refused=reason) for _, path in group]
-            continue
-        name = names.pop()
+    pieces = []
+    for match, path in sorted(matches(entries, MOODLE_NAME), key=lambda each: each[0]["kind"] != "file"):
+        name, number = match["name"], match["id"]
         owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
-        group.sort(key=lambda file: (file[0]["kind"] != "file", file[0]["kind"]))
-        if folders := [path for _, path in group if is_folder_at(path) and not path.is_symlink()]:
-            made.append(hand_in_of(folders[0], owner))
-        else:
-            made.append(of_loose_files(owner, [(match["rest"] or "", path) for match, path in group], assigned))
-    return made
+        pieces.append(Piece(path, owner, match["rest"] or ""))
+    return joined(pieces, assigned.module, "Moodle")
 
 
 # Blackboard Learn: <assignment>_<username>_attempt_<yyyy-mm-dd-hh-mm-ss>_<file's name>, and a text file without the
 # last part whose first line is `Name: <name> (<username>)`.
 
 BLACKBOARD_NAME = re.compile(
-    r"(?P<owner>.+?)_attempt_(?P<when>(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d))"
+    r"(?P<owner>.+?)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)"
     r"(?:_(?P<rest>.+)|\.txt)",
     re.ASCII | re.DOTALL,
 )
@@ -97,29 +74,20 @@ MAX_FIRST_LINE = 1_000  # bytes
 
 
 def blackboard(entries: Entries, assigned: Assigned) -> list[HandIn]:
-    """Make one hand-in of the loose files of each attempt."""
-    attempts = grouped(entries, BLACKBOARD_NAME, lambda match: (match["owner"], match["when"]))
-    # All names begin with the assignment's title, which ends at the last `_` that they share; not so for one student.
-    owners = {owner for owner, _ in attempts}
-    shared = os.path.commonprefix(sorted(owners)) if len(owners) > 1 else ""  # noqa: RUF071 (of characters)
-    title = shared[: shared.rfind("_") + 1]
-    made = []
-    for (owner, _), group in attempts.items():
-        who = Owner(owner.removeprefix(title))
-        loose = [(match["rest"], path) for match, path in group if match["rest"]]
-        if about := [path for match, path in group if not match["rest"]]:
-            try:
-                with open_regular(about[0]) as stream:
-                    text = stream.read(MAX_FIRST_LINE).decode("utf-8-sig", "replace").replace("\r\n", "\n")
-            except OSError:
-                text = ""
-            line = FIRST_LINE.match(text)
-            if line and f"_{owner}".endswith(f"_{line['username']}"):
-                who = Owner(line["username"], line["username"], (line["name"],))
-        first = group[0][0]
-        submitted = moment_or_none(f"{first['day']} {first['h']}:{first['m']}:{first['s']}", None)
-        made.append(of_loose_files(who, loose or [("", about[0])], assigned, submitted=submitted))
-    return made
+    """Group the files of each attempt, under the username that its text file says."""
+    listed = matches(entries, BLACKBOARD_NAME)
+    owners = {}
+    for match, path in listed:
+        text = "" if match["rest"] else beginning(path)[:MAX_FIRST_LINE].decode("utf-8-sig", "replace")
+        line = FIRST_LINE.match(text)
+        if line and f"_{match['owner']}".endswith(f"_{line['username']}"):
+            owners[match["owner"]] = Owner(line["username"], line["username"], (line["name"],))
+    pieces = []
+    for match, path in listed:
+        owner = owners.get(match["owner"], Owner(match["owner"]))
+        submitted = moment_or_none(f"{match['day']} {match['h']}:{match['m']}:{match['s']}", None)
+        pieces.append(Piece(path, owner, match["rest"] or "", submitted))
+    return joined(pieces, assigned.module, "Blackboard")
 
 
 # Brightspace (D2L): a folder for each submission, or files whose names begin so and go on with ` - <file's name>`;
@@ -132,18 +100,15 @@ BRIGHTSPACE_NAME = re.compile(
 
 
 def brightspace(entries: Entries, assigned: Assigned) -> list[HandIn]:
-    """Make one hand-in of each folder, or of the loose files of one moment, in the platform's unnamed time zone."""
-    matches = list(filter(None, (BRIGHTSPACE_NAME.fullmatch(entry.name) for entry in entries)))
-    first_is_shared = len({match["first"] for match in matches}) < len({match["second"] for match in matches})
-    own = "second" if first_is_shared else "first"
-    made = []
-    groups = grouped(entries, BRIGHTSPACE_NAME, lambda match: (match[own], match["name"], match["when"]))
-    for (number, name, when), group in groups.items():
-        owner, submitted = Owner(f"{name}_{number}", f"brightspace:{number}", (name,)), moment_in_words(when)
-        made += [hand_in_of(path, owner, submitted=submitted) for match, path in group if not match["rest"]]
-        if loose := [(match["rest"], path) for match, path in group if match["rest"]]:
-            made.append(of_loose_files(owner, loose, assigned, submitted=submitted))
-    return made
+    """Group folders, or loose files of one moment, in the platform's unnamed time zone."""
+    listed = matches(entries, BRIGHTSPACE_NAME)
+    first_is_shared = len({match["first"] for match, _ in listed}) < len({match["second"] for match, _ in listed})
+    pieces = []
+    for match, path in listed:
+        name, number = match["name"], match["second" if first_is_shared else "first"]
+        owner = Owner(f"{name}_{number}", f"brightspace:{number}", (name,))
+        pieces.append(Piece(path, owner, match["rest"] or "", moment_in_words(match["when"])))
+    return joined(pieces, assigned.module, "Brightspace")
 
 
 # Gradescope: what submission_metadata.yml says is public in what others read of it alone (`GradescopeParser` of
@@ -174,7 +139,8 @@ def gradescope(entries: Entries, assigned: Assigned) -> list[HandIn]:
             if student:
                 owners.append(Owner(student, identity, tuple(filter(None, (email, name)))))
         submitted = moment_or_none(about.created_at)
-        made.append(hand_in_of(Path(entry.path), *(owners or [Owner(entry.name)]), submitted=submitted))
+        whose = tuple(owners) or (Owner(entry.name),)
+        made.append(HandIn(whose, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return made
 
 
@@ -283,61 +249,28 @@ def canvas(files: Entries, assigned: Assigned) -> list[HandIn]:
     is possible. A file that can be read as either of two ids is refused, that file alone; so is one whose reading
     gives another name to an id that a clear file has. Two clear names for one id are refused, both.
     """
-    read = [(readings(entry.name), Path(entry.path)) for entry in files]
-    clear = [ways[0] for ways, _ in read if len(ways) == 1]
-    names: dict[str, set[str]] = {}
-    for way in clear:
-        names.setdefault(way.id, set()).add(way.name)
+    listed = [(readings(entry.name), Path(entry.path)) for entry in files]
+    clear = [ways[0] for ways, _ in listed if len(ways) == 1]
+    names = {way.id: way.name for way in clear}
     # Canvas counts files up, so one of the same assignment is not a tenth of the others, as the parts of a date are.
     # No id is impossible: `q_ 1007_ 501_z` is a display name that Canvas writes as `q_1007_501_z`.
     least = min((way.file for way in clear), default=0) / 10
-    by_id: dict[str, list[tuple[Named, Path]]] = {}
-    refused = []
-
-    def refuse_claim(way: Named, path: Path, names: Collection[str]) -> None:
-        reason = claimed_by_two((f"{name}_{way.id}" for name in names), way.id, "Canvas")
-        refused.append(hand_in_of(path, way.owner, refused=reason))
-
-    for ways, path in read:
-        likely = _known(ways, names, assigned.roster) or [way for way in ways if way.file >= least] or ways
-        chosen = likely[0]
-        if len({way.id for way in likely}) > 1:
-            ids = " or ".join(dict.fromkeys(way.id for way in likely))
+    pieces, refused = [], []
+    for ways, path in listed:
+        known = [way for way in ways if assigned.roster is not None and assigned.roster.person(way.id)]
+        likely = known or [way for way in ways if way.file >= least] or ways
+        way, reason = likely[0], ""
+        if len({each.id for each in likely}) > 1:
+            ids = " or ".join(dict.fromkeys(each.id for each in likely))
             shown = visible(shown_name(path.name), 200)
             reason = f"{shown} can be read as the id {ids} of Canvas: rename it, with one id in it."
-            refused.append(hand_in_of(path, chosen.owner, refused=reason))
-        elif len(ways) > 1 and chosen.name not in names.get(chosen.id, {chosen.name}):
-            refuse_claim(chosen, path, {*names[chosen.id], chosen.name})
+        elif len(ways) > 1 and way.name != names.get(way.id, way.name):
+            reason = claimed_by_two((f"{name}_{way.id}" for name in (names[way.id], way.name)), way.id, "Canvas")
+        if reason:
+            refused.append(HandIn((), path, shown_name(path.name), refused=reason))
         else:
-            by_id.setdefault(chosen.id, []).append((chosen, path))
-    made = []
-    for group in by_id.values():
-        claimants = {way.name for way, _ in group}
-        if len(claimants) > 1:
-            for way, path in group:
-                refuse_claim(way, path, claimants)
-            continue
-        by_age = sorted(group, key=lambda file: file[0].file)
-        on_time = [(way, path) for way, path in by_age if not way.late] or by_age
-        newest = on_time[-1][0]
-        hand_in = of_loose_files(newest.owner, [(way.rest, path) for way, path in on_time], assigned, late=newest.late)
-        graded = (hand_in.path, hand_in.beside)
-        order = max(way.file for way, path in on_time if path in graded)
-        others = tuple(shown_name(path.name) for _, path in group if path not in graded)
-        made.append(replace(hand_in, order=order, others=others))
-    return [*made, *refused]
-
-
-def _known(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | None) -> list[Named]:
-    """Return the readings whose id the roster knows: one, or those between which nothing decides.
-
-    Of two that share a number the one further right counts, for a file's number is nobody's to choose. Of others, the
-    one whose id no file has that can be read in one way only.
-    """
-    known = [way for way in ways if roster is not None and roster.person(way.id)]
-    names = {way.name for way in known}
-    known = [way for way in known if not {f"{way.name}_{way.id}", f"{way.name}_LATE_{way.id}"} & names]
-    return [way for way in known if way.id not in clear] or known
+            pieces.append(Piece(path, way.owner, way.rest, late=way.late, order=way.file))
+    return [*joined(pieces, assigned.module, "Canvas"), *refused]
 
 
 # GitHub
@@ -361,7 +294,7 @@ def github(clones: Entries, folder: str, assigned: Assigned) -> list[HandIn]:
     """Make a hand-in of each repository that shares the assignment's name; none where that name is not clear."""
     start = assignment_of([entry.name for entry in clones], folder, assigned.roster, assigned.module)
     return [
-        hand_in_of(Path(entry.path), Owner(entry.name.removeprefix(start)))
+        HandIn((Owner(entry.name.removeprefix(start)),), Path(entry.path), shown_name(entry.name))
         for entry in clones
         if start and entry.name.startswith(start) and entry.name != start
     ]

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NamedTuple
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from autograder.gradebook.roster import Roster
-from autograder.submissions.handed_in import zip_holds_work
-from autograder.submissions.names import (
-    COPY,
-    EXACT,
-    SOURCES,
-    is_begun,
-    kind_of,
-    likeness,
-    stem_of,
-    suffix_of,
-    taken_for,
-)
+from autograder.submissions.names import SOURCES, likeness, stem_of, suffix_of
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
-from autograder.vocabulary.files import beginning
+from autograder.vocabulary.files import is_folder_at
 from autograder.vocabulary.text import visible
 
 RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)  # Canvas and others number what is handed in again
@@ -53,25 +43,25 @@ class HandIn:
     """One thing handed in, before it is known who the student is and whether it counts.
 
     owners      the student, or each member of a group
-    shown       its name in reports
+    path        of a folder, or of the likeliest of `files`
+    files       loose files, oldest first: name as given, and path
     submitted   when, where the platform says so; without a zone where the platform names none
     order       which of two is later, where the platform says no more than that
+    others      files that later ones of the same name replace
     fault       why it cannot be read, as the end of a sentence
     refused     why it is not clear whose it is, as a sentence
-    notes       what else the student should know of it
     """
 
     owners: tuple[Owner, ...]
     path: Path
     shown: str
-    beside: Path | None = None
+    files: tuple[tuple[str, Path], ...] = ()
     submitted: datetime | None = None
     late: bool = False
     order: int = 0
     others: tuple[str, ...] = ()
     fault: str = ""
     refused: str = ""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,14 +90,67 @@ class Assigned:
     roster: Roster | None = None
 
 
-def hand_in_of(path: Path, *owners: Owner, **more: Any) -> HandIn:
-    """Make the hand-in of a file or folder, which reports call by its own name."""
-    return HandIn(owners, path, shown_name(path.name), **more)
-
-
 def is_folder(entry: os.DirEntry[str]) -> bool:
     """Tell whether an entry is a folder, and no link to one."""
     return entry.is_dir(follow_symlinks=False)
+
+
+# The files and folders of a download → hand-ins
+
+
+class Piece(NamedTuple):
+    """A file or folder of a download, and what its name says of it.
+
+    name        as the student gave it; "" where the platform says none
+    submitted   when, with what else was handed in then
+    order       which of two is later
+    """
+
+    path: Path
+    owner: Owner
+    name: str = ""
+    submitted: datetime | None = None
+    late: bool = False
+    order: int = 0
+
+
+def joined(pieces: Iterable[Piece], module: str, platform: str) -> list[HandIn]:
+    """Make one hand-in of what a student handed in at one moment; nothing of an id that two names claim is graded."""
+    groups: defaultdict[object, list[Piece]] = defaultdict(list)
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for piece in pieces:
+        groups[piece.owner, piece.submitted, piece.late].append(piece)
+        names[piece.owner.identity].add(piece.owner.student)
+    made = []
+    for group in groups.values():
+        owner, submitted, late = group[0].owner, group[0].submitted, group[0].late
+        reason = ""
+        if owner.identity and len(claimants := names[owner.identity]) > 1:
+            reason = claimed_by_two(claimants, owner.identity, platform)
+        path = next((each.path for each in group if is_folder_at(each.path) and not each.path.is_symlink()), None)
+        files: dict[str, Path] = {}
+        replaced = []
+        for piece in sorted(group, key=lambda each: each.order) if path is None else ():
+            name = piece.name or piece.path.name
+            match, suffix = RESUBMITTED.fullmatch(stem_of(name)), PurePath(name).suffix.lower()
+            if match and match[1] == module and suffix in SOURCES:
+                name = f"{module}{suffix}"
+            if name in files:
+                replaced.append(shown_name(files.pop(name).name))
+            files[name] = piece.path
+        if path is None:
+            path = files[max(reversed(files), key=lambda name: (suffix_of(name) in CAPS, likeness(name, module)))]
+        order = max(piece.order for piece in group)
+        shown, loose, others = shown_name(path.name), tuple(files.items()), tuple(replaced)
+        made.append(HandIn((owner,), path, shown, loose, submitted, late, order, others, refused=reason))
+    return made
+
+
+def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
+    """Say why nothing of an id is graded that two accounts claim."""
+    both = " and ".join(visible(name, 60) for name in sorted(set(names))[:2])
+    number = visible(identity.rpartition(":")[2], 40)
+    return f"{both} both claim the id {number} of {platform}: say in a roster who is who, or rename one."
 
 
 # All hand-ins → one candidate for each student
@@ -186,7 +229,7 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
         return not hand_in.late, hand_in.submitted.timestamp() if by_time and hand_in.submitted else hand_in.order
 
     *rest, best = sorted(unique, key=rank)
-    notes = [*best.notes]
+    notes = []
     if others := [*(f"{each.shown}{' (late)' if each.late else ''}" for each in rest), *best.others]:
         why = "the latest of several, all of them late" if best.late else "the latest that was on time"
         names = f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}"
@@ -196,57 +239,9 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
         notes.append(f"handed in late{when}")
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""
     identity = claims[0].identity
-    return Candidate(student, best.path, best.shown, best.beside, tuple(notes), fault, identity, best.submitted)
+    return Candidate(student, best.path, best.shown, best.files, tuple(notes), fault, identity, best.submitted)
 
 
 def _all_differ(values: Sequence[object]) -> bool:
     """Tell whether every value says something, and no two the same."""
     return all(values) and len(set(values)) == len(values)
-
-
-# One student's loose files: which of them is the work
-
-
-class _Rank(NamedTuple):
-    """How likely a loose file is the work, the greater the likelier: the contract's name first, then what it holds."""
-
-    contract: bool
-    holds: bool
-    alike: int
-    position: int
-    again: int
-
-
-def of_loose_files(owner: Owner, files: Sequence[tuple[str, Path]], assigned: Assigned, **more: Any) -> HandIn:
-    """Make one hand-in of somebody's loose files, the oldest first, each with its name as the student gave it."""
-    chosen, beside = module_and_notebook(files, assigned)
-    notes = []
-    for name, path in files:
-        module = RESUBMITTED.fullmatch(stem_of(name))
-        as_meant = module and module[1] == assigned.module and Path(name).suffix.lower() in SOURCES
-        if path in (chosen, beside) and kind_of(name) in SOURCES and not as_meant:
-            notes.append(taken_for(shown_name(name), name, assigned.module))
-    return hand_in_of(chosen, owner, beside=beside, notes=tuple(filter(None, notes)), **more)
-
-
-def module_and_notebook(files: Sequence[tuple[str, Path]], assigned: Assigned) -> tuple[Path, Path | None]:
-    """Choose of one student's loose files, the oldest first: module and notebook, else the zip, else any file."""
-    best: dict[str, tuple[_Rank, Path]] = {}
-    for position, (name, path) in enumerate(files):
-        match, suffix = RESUBMITTED.fullmatch(stem_of(name)), suffix_of(name)
-        stem, again = (match[1], int(match[2] or 0)) if match else (name, 0)
-        contract, kind = stem == assigned.module, kind_of(path.name)
-        if kind == ".zip":
-            holds = zip_holds_work(path, assigned.module)
-        else:  # some of what is graded, and not its stubs alone
-            holds = kind in CAPS and bool(assigned.functions) and is_begun(beginning(path), assigned.functions)
-        alike = EXACT if contract else likeness(name, assigned.module)
-        rank = _Rank(contract and (holds or not assigned.functions), holds, alike, position, again)
-        if suffix not in best or rank > best[suffix][0]:
-            best[suffix] = (rank, path)
-    known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]
-    ranks = {suffix: rank for suffix, (rank, _) in best.items()}
-    likely = [s for s in known if ranks[s].contract or ranks[s].holds or ranks[s].alike >= COPY] or known
-    if likely[:2] == [".py", ".ipynb"]:
-        return best[".py"][1], best[".ipynb"][1]
-    return best[likely[0] if likely else max(ranks, key=lambda suffix: ranks[suffix])][1], None

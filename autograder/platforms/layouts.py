@@ -109,13 +109,10 @@ class _Opened:
 
     def fault_of(self, hand_in: HandIn, module: str) -> str:
         """Say why a hand-in cannot be read, by what of its entry was not unpacked; "" where that is of no account."""
-        if not (self.unpacked.lost or self.unpacked.skipped):
-            return ""
-        names = hand_in.path.relative_to(self.path).parts[:2]  # students' own folders may lie in the platform's
-        lost = next((self.unpacked.lost[name] for name in names if name in self.unpacked.lost), "")
-        skipped = next((self.unpacked.skipped[name] for name in names if name in self.unpacked.skipped), "")
-        holds_all = is_folder_at(hand_in.path) and folder_holds_work(hand_in.path, module)
-        return lost or ("" if holds_all else skipped)
+        lacking = self.unpacked.lacking
+        names = hand_in.path.relative_to(self.path).parts[:2] if lacking else ()  # a platform's folder, or one in it
+        holds_work = is_folder_at(hand_in.path) and folder_holds_work(hand_in.path, module)
+        return "" if holds_work else next((lacking[name] for name in names if name in lacking), "")
 
 
 def _opened(path: Path, stack: ExitStack, assigned: Assigned, layout: str, *, class_zip: bool) -> _Opened:

@@ -12,6 +12,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from autograder.submissions.handed_in import (
     UNPACKED_BY_PIECES,
     folder_holds_work,
     is_students_own,
+    leads_outside,
     names_of,
     zip_holds_work,
 )
@@ -38,7 +40,6 @@ from autograder.vocabulary.files import (
 )
 
 RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
-MAX_RESULTS_DEPTH = 2  # folders of folders of results
 
 
 @dataclass(frozen=True)
@@ -214,28 +215,17 @@ def _class_at(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], modul
 
 
 def _is_results(entry: os.DirEntry[str], module: str, out: Path | None, *, written_here: bool) -> bool:
-    """Tell whether a folder holds nothing but results, or is a part of those `written_here`."""
+    """Tell whether a folder without work is a part of the results `written_here`, or holds others or those to come."""
     if not entry.is_dir(follow_symlinks=False):
         return False
     path = Path(entry.path)
     try:
-        known = (written_here and entry.name in RESULTS) or _is_of_results(path, out, MAX_RESULTS_DEPTH)
-        return known and not folder_holds_work(path, module)
+        known = written_here and entry.name in RESULTS
+        known = known or (out is not None and out.is_relative_to(path.resolve()))
+        known = known or any(map(_has_results, (path, *(Path(inner.path) for inner in entries_of(path)))))
     except OSError:  # it may not be looked at: somebody's work, whose report says so
         return False
-
-
-def _is_of_results(folder: Path, out: Path | None, depth: int) -> bool:
-    """Tell whether a run of `grade` ended in this folder, will write below it, or ended in every folder in it."""
-    if _has_results(folder) or (out is not None and out.is_relative_to(folder.resolve())):
-        return True
-    try:
-        inner = entries_of(folder) if depth else []
-    except OSError:
-        return False
-    return bool(inner) and all(
-        entry.is_dir(follow_symlinks=False) and _is_of_results(Path(entry.path), None, depth - 1) for entry in inner
-    )
+    return known and not folder_holds_work(path, module)
 
 
 def _has_results(folder: Path) -> bool:
@@ -258,20 +248,17 @@ MAX_TOTAL = 4 * 2**30
 MAX_OF_ONE = 256 * 2**20  # bytes of one student's files, unpacked
 MAX_ENTRIES_OF_ONE = 10_000
 MAX_DEPTH = 12
-TOO_LONG = f"a name has more than {LONGEST_NAME} bytes"
 
 
 @dataclass
 class Unpacked:
     """A class zip, unpacked.
 
-    lost      name at the top → the end of a sentence on what of it could not be unpacked
-    skipped   name at the top → likewise, on what was not unpacked: it matters where nothing else is to grade
+    lacking   name at the top → the end of a sentence on what of it was not unpacked, though it could be the work
     refused   a sentence for each entry at the top that no file system would take
     """
 
-    lost: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    lacking: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
 
 
@@ -301,46 +288,42 @@ def unpack(path: Path, target: Path) -> Unpacked:
     listed = members(path)
     all_parts = parts_of(listed)
     top = depth_of_students(all_parts)
-    used: dict[str, tuple[int, int]] = {}  # student's entry → files and bytes so far
+    files, sizes = Counter[str](), Counter[str]()  # by student's entry
     with zipfile.ZipFile(path) as opened:
         for member, parts in zip(listed, all_parts, strict=True):
             if not parts or not LEFT_BEHIND.isdisjoint(parts):
                 continue
-            shown = shown_name("/".join(parts))[:300]
-            if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or any("\0" in part for part in parts):
+            shown, owner, reason = shown_name("/".join(parts))[:300], parts[min(top, len(parts) - 1)], ""
+            if leads_outside(parts):
                 raise UsageError(f"{path} holds {shown}, which would lie outside it: download it again.")
             if any(map(is_too_long, parts[: top + 1])):
-                unpacked.refused.add(f"{shown} is not graded, since {TOO_LONG}: unpack it by hand.")
+                why = f"a name has more than {LONGEST_NAME} bytes"
+                unpacked.refused.add(f"{shown} is not graded, since {why}: unpack it by hand.")
                 continue
-            owner = parts[min(top, len(parts) - 1)]
-            count, size = used.get(owner, (0, 0))
-            used[owner] = count + 1, size
-            reason, noted = "", unpacked.skipped
-            if count >= MAX_ENTRIES_OF_ONE:
-                reason = f"holds more than {MAX_ENTRIES_OF_ONE} files"
-            elif size >= MAX_OF_ONE:
-                reason = f"holds more than {MAX_OF_ONE // 2**20} MiB"
-            elif any(map(is_too_long, parts)):
-                reason = f"holds {shown}, of which {TOO_LONG}"
-            elif len(parts) > MAX_DEPTH:
-                reason = f"holds a file more than {MAX_DEPTH} folders deep: {shown}"
+            files[owner] += 1
+            if files[owner] > MAX_ENTRIES_OF_ONE or sizes[owner] >= MAX_OF_ONE:
+                reason = f"holds more than {MAX_ENTRIES_OF_ONE} files or {MAX_OF_ONE // 2**20} MiB"
+            elif any(map(is_too_long, parts)) or len(parts) > MAX_DEPTH:
+                reason = f"holds a name of more than {LONGEST_NAME} bytes, or {MAX_DEPTH} folders deep: {shown}"
             elif member.compress_type not in UNPACKED_BY_PIECES:
-                reason, noted = f"is packed by a method that is not unpacked here: {shown}", unpacked.lost
+                reason = f"is packed by a method that is not unpacked here: {shown}"
             else:
                 try:
                     written = _write(opened, member, target.joinpath(*parts), min(room, _cap(parts, top)))
-                    used[owner], room = (count + 1, size + written), room - written
+                    sizes[owner], room = sizes[owner] + written, room - written
                 except (OSError, MemoryError) as error:
-                    reason, noted = f"cannot be unpacked ({_reason(error)}): {shown}", unpacked.lost
+                    reason = f"cannot be unpacked ({_reason(error)}): {shown}"
                 except (zipfile.BadZipFile, RuntimeError, EOFError, ValueError, zlib.error) as error:
                     raise UsageError(f"{path} is damaged at {shown} ({error}): download it again.") from None
             if room <= 0:
                 raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
-            if reason and suffix_of(parts[-1]) in CAPS:  # else it could not have been graded
-                noted.setdefault(owner, reason)
-            if reason and len(parts) > top + 1:  # a student's folder is there, whatever lies in it
-                with contextlib.suppress(OSError):  # a file of that name lies there
-                    target.joinpath(*parts[: top + 1]).mkdir(parents=True, exist_ok=True)
+            if reason:
+                if suffix_of(parts[-1]) in CAPS:  # else it could not have been graded
+                    unpacked.lacking.setdefault(owner, reason)
+                with contextlib.suppress(OSError):  # whose entry is there, whatever lies in it
+                    place = target.joinpath(*parts[: top + 1])
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.touch() if len(parts) <= top + 1 else place.mkdir(exist_ok=True)
     return unpacked
 
 
@@ -365,6 +348,7 @@ def _cap(parts: Sequence[str], top: int) -> int:
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, most: int) -> int:
     """Unpack one entry, at most one byte more than `most`: the reader says that it is too large. Returns its size."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # of a name that is there twice the last counts, as whoever unpacks it gets
     if stat.S_ISLNK(member.external_attr >> 16):
         path.symlink_to("nowhere")  # so that the reader says what it was
         return 0

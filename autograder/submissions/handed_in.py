@@ -17,7 +17,6 @@ from typing import IO
 
 from autograder.submissions.names import (
     COPY,
-    LONGEST_NAME,
     SOURCES,
     defines_one,
     is_archive,
@@ -29,9 +28,8 @@ from autograder.submissions.names import (
     suffix_of,
     taken_for,
 )
-from autograder.submissions.submission import CAPS, MIB, decodable, quoted
+from autograder.submissions.submission import CAPS, MIB, quoted, shown_name
 from autograder.vocabulary.files import entries_of, is_ignored, names_in_zip, open_regular
-from autograder.vocabulary.text import visible
 
 MAX_FILES = 20_000  # in a zip: listing them takes a sixth of the time that reading a submission may take
 MAX_LOOKED_INTO = 128 * MIB  # bytes of all files of a folder or zip that are opened to choose among them
@@ -113,32 +111,31 @@ class Bundle:
     """A folder or a zip of one student.
 
     shown         its name in reports
-    open          reads the file at a path, under a name for reports
+    open          reads the file at a path
     zips_inside   how deep zips in it are looked into
+    has_order     whether of two files that could be meant the later counts
     """
 
     shown: str
-    open: Callable[[str, str], HandedFile]
+    open: Callable[[str], HandedFile]
     module: str
     functions: Sequence[str]
     zips_inside: int = MAX_ZIPS_IN_ZIPS
+    has_order: bool = False
     _files: dict[str, HandedFile] = field(default_factory=dict)
     _room: int = MAX_LOOKED_INTO
 
     def file(self, path: str) -> HandedFile:
         """Read a file in it, once; raises TooMuchError where all of them are too much."""
         if path not in self._files:
-            file = self._files[path] = self.open(path, f"{self.shown}/{visible(decodable(path))}")
+            file = self._files[path] = self.open(path)
             self._room -= len(file.data)
             if self._room < 0:
                 raise TooMuchError
         return self._files[path]
 
     def work(self, paths: Sequence[str]) -> list[HandedFile]:
-        """Choose the module and the notebook to grade, or say in one file why there are none.
-
-        paths   of all files, of equal ones the likelier first
-        """
+        """Choose the module and the notebook to grade, or say in one file why there are none."""
         homes: dict[str, list[str]] = {}  # the files of the right name, by folder, modules first
         for path in paths:
             folder, _, name = path.rpartition("/")
@@ -154,7 +151,8 @@ class Bundle:
     def _of_right_names(self, homes: Sequence[Sequence[str]], others: Sequence[str]) -> list[HandedFile]:
         """Choose the module and the notebook nearest to the top; where they hold no work, the one other file that does.
 
-        Of several folders at one depth, the only one with some work counts, or any where all are the same.
+        Of several folders at one depth, the only one with some work counts, or any where all are the same. A copy of
+        the notebook lies beside a module as the notebook itself would.
         """
         depth = min(path.count("/") for home in homes for path in home)
         near = [home for home in homes if home[0].count("/") == depth]
@@ -164,37 +162,45 @@ class Bundle:
         if len(contents) > 1:
             return [unclear(self.shown, [path for home in homes for path in home if path.count("/") == depth])]
         chosen = near[0]
+        folder = PurePosixPath(chosen[0]).parent
+        beside = [path for path in others if PurePosixPath(path).parent == folder]
         if self.functions and not self._begun(chosen):
             # The handout as it was, and the work under another name. Of other names only what lies beside it counts:
             # below may lie what was handed out, which defines some of the same.
-            names, folder = {PurePosixPath(path).name for path in chosen}, PurePosixPath(chosen[0]).parent
-            rest = [path for path in [*itertools.chain(*homes), *others] if path not in chosen]
-            near_or_named = [p for p in map(PurePosixPath, rest) if p.parent == folder or p.name in names]
-            if begun := self._begun([str(path) for path in near_or_named]):
-                return self._taken(begun, f"was graded, since {quoted(chosen[0])} holds no work")
-        return [self.file(path) for path in chosen]
+            names = {PurePosixPath(path).name for path in chosen}
+            of_same_names = [p for p in itertools.chain(*homes) if p not in chosen and PurePosixPath(p).name in names]
+            if begun := self._begun([*of_same_names, *beside]):
+                return self._taken(begun, chosen)
+        # A notebook beside a module may hold what cannot be read there, and answers in words. A module beside
+        # the notebook of a folder may be a helper.
+        lacking = {*(SOURCES if self.has_order else (".ipynb",))} - {suffix_of(path) for path in chosen}
+        beside = [path for path in beside if suffix_of(path) in lacking]
+        begun = self._begun(beside)
+        others = [path for path in beside if likeness(path, self.module) >= COPY or path in begun]
+        return self._taken([*chosen, *(others if len(others) == 1 else others[-1:] if self.has_order else [])])
 
     def _begun(self, paths: Sequence[str]) -> list[str]:
         sources = [path for path in paths if suffix_of(path) in SOURCES]
         return [path for path in sources if is_begun(self.file(path).data, self.functions)]
 
-    def _defining(self, paths: Sequence[str]) -> list[str]:
-        return [path for path in paths if defines_one(self.file(path).data, self.functions)]
-
     def _of_other_names(self, paths: Sequence[str]) -> list[HandedFile]:
         """Choose where no file has the right name: what is meant by its name or content, else a lone zip."""
-        if meant := self._meant([path for path in paths if f"fixtures/{self.module}/" not in path]):  # in every handout
+        paths = [path for path in paths if f"fixtures/{self.module}/" not in path]  # which is in every handout
+        sources = [path for path in paths if suffix_of(path) in SOURCES]
+        if meant := self._meant(paths, sources):
             return self._taken(meant)
         zips = [path for path in paths if suffix_of(path) == ".zip"] if self.zips_inside else []
         if len(zips) > 1:
             zips = [path for path in zips if zip_holds_work(self.file(path).data, self.module)]
-        if len(zips) > 1:
+        if len(zips) > 1 and not self.has_order:
             return [unclear(self.shown, zips)]
         if zips:
-            archive = self.file(zips[0])
+            archive = self.file(zips[-1])
             if archive.problem:
                 return [archive]
             return from_zip(archive, self.module, self.functions, self.zips_inside - 1)
+        if len(sources) == 1:
+            return self._taken(sources)
         if archived := next((path for path in paths if is_archive(path)), ""):
             return [packed(self.shown, archived)]
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -202,32 +208,59 @@ class Bundle:
         module, notebook = names_of(self.module)
         return [refused(self.shown, f"holds no {module} or {notebook}: what was found is {what}.")]
 
-    def _meant(self, paths: Sequence[str]) -> list[str]:
-        """List copies of the module, else what defines some of what is graded, else the only source that there is.
+    def _meant(self, paths: Sequence[str], sources: Sequence[str]) -> list[str]:
+        """List copies of the module, or else what defines some of what is graded; what was begun before the rest.
 
         Of several, those nearest to the top: what was handed out may lie below.
         """
-        sources = [path for path in paths if suffix_of(path) in SOURCES]
-        meant = [path for path in sources if likeness(path, self.module) >= COPY] or self._defining(sources)
-        if not meant and not any(suffix_of(path) == ".zip" for path in paths):
-            meant = self._defining([path for path in paths if kind_of(path) in SOURCES and path not in sources])
-        depth = min((path.count("/") for path in meant), default=0)
-        return [path for path in meant if path.count("/") == depth] or (sources if len(sources) == 1 else [])
 
-    def _taken(self, paths: Sequence[str], reason: str = "") -> list[HandedFile]:
-        """Take these files with a note, the module first; or say that it is not clear which of them is meant."""
-        paths = sorted(paths, key=lambda path: SOURCES.index(kind_of(path)))
-        if len({kind_of(path) for path in paths}) < len(paths):
-            return [unclear(self.shown, paths)]
+        def defining(paths: Sequence[str]) -> list[str]:
+            return [path for path in paths if defines_one(self.file(path).data, self.functions)]
+
+        meant = []
+        copies = [path for path in sources if likeness(path, self.module) >= COPY]
+        others = self._begun(sources) if copies and not self._begun(copies) else []
+        for kind in SOURCES:  # answers in words may be in a notebook beside a module
+            of_kind = [path for path in copies if suffix_of(path) == kind]
+            meant += [path for path in others if suffix_of(path) == kind] or self._begun(of_kind) or of_kind
+        meant = meant or defining(sources)
+        if not meant and not any(suffix_of(path) == ".zip" for path in paths):
+            meant = defining([path for path in paths if kind_of(path) in SOURCES and path not in sources])
+        depth = min((path.count("/") for path in meant), default=0)
+        return [path for path in meant if path.count("/") == depth]
+
+    def _taken(self, paths: Sequence[str], instead_of: Sequence[str] = ()) -> list[HandedFile]:
+        """Take these files with a note, the module first; or say that it is not clear which of them is meant.
+
+        instead_of   files of the right name that hold no work: of these is taken what `paths` hold no other of
+        """
+        chosen = {kind_of(path): path for path in paths}
+        if len(chosen) < len(paths) and not self.has_order:
+            return [unclear(self.shown, sorted(paths, key=lambda path: SOURCES.index(kind_of(path))))]
+        chosen = {kind_of(path): path for path in instead_of} | chosen
         files = []
-        for path in paths:
+        for path in (chosen[kind] for kind in SOURCES if kind in chosen):
             file = self.file(path)
-            note = taken_for(file.shown, path, self.module) or (reason and f"{file.shown} {reason}")
+            note = taken_for(file.shown, path, self.module)
+            if instead_of and path not in instead_of:
+                note = note or f"{file.shown} was graded, since {quoted(instead_of[0])} holds no work"
             files.append(replace(file, note=note))
         return files
 
 
-# Folders
+# Loose files and folders
+
+
+def from_files(
+    files: Sequence[tuple[str, Path]], shown: str, module: str, functions: Sequence[str] = ()
+) -> list[HandedFile]:
+    """Choose among one student's loose files, the oldest first, as if they lay in a folder of that student's."""
+    paths = dict(files)
+
+    def from_name(name: str) -> HandedFile:
+        return from_disk(paths[name], shown_name(paths[name].name))
+
+    return Bundle(shown, from_name, module, functions, has_order=True).work([*paths])
 
 
 def is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
@@ -245,20 +278,17 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
     Where none has the right name: a copy of it, what defines one of the graded `functions`, a lone file.
     """
     paths: list[str] = []
-    count, is_named = 0, False
+    count, names = 0, names_of(module)
     for place, entries in _walk(folder, module):
         if (count := count + len(entries)) > MAX_ENTRIES:
             return [refused(shown, f"holds more than {MAX_ENTRIES} files and folders: hand in {module}.py alone.")]
-        names = [entry.name for entry in entries if entry.name in names_of(module)]
-        others = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-        paths += [f"{place}{name}" for name in dict.fromkeys([*names, *others])]
-        is_named = is_named or bool(names)
-        if names and place in ("", f"{module}/"):
+        inside = [entry.name for entry in entries if entry.name in names or not entry.is_dir(follow_symlinks=False)]
+        paths += [f"{place}{name}" for name in inside]
+        if place in ("", f"{module}/") and not {*names}.isdisjoint(inside):
             break
-    bundle = Bundle(shown, lambda path, name: from_disk(folder / path, name), module, functions)
-    if not is_named and (link := next((path for path in paths if (folder / path).is_symlink()), None)):
-        return [bundle.file(link)]  # which refuses it
-    return bundle.work(paths)
+    return Bundle(shown, lambda path: from_disk(folder / path, f"{shown}/{shown_name(path)}"), module, functions).work(
+        paths
+    )
 
 
 def folder_holds_work(folder: Path, module: str) -> bool:
@@ -276,19 +306,13 @@ def folder_holds_work(folder: Path, module: str) -> bool:
 
 def _walk(folder: Path, module: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
     """Yield `folder`, its `module/` and then all below, nearer before deeper: each as a prefix and its entries."""
-    queue = ["", f"{module}/"]
+    queue = [""]
     for place in queue:
-        if place == queue[1]:
-            try:
-                if not stat.S_ISDIR((folder / module).lstat().st_mode):
-                    continue
-            except FileNotFoundError:
-                continue
         entries = entries_of(folder / place)
         yield place, entries
         if place.count("/") < MAX_DEPTH_SEARCHED:
             inner = [f"{place}{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=False)]
-            queue += [name for name in inner if name != queue[1]]
+            queue += sorted(inner, key=lambda name: name != f"{module}/")
 
 
 # Zips
@@ -330,31 +354,30 @@ def zip_holds_work(archive: Path | bytes, module: str) -> bool:
 def _from_members(
     shown: str, opened: zipfile.ZipFile, module: str, functions: Sequence[str], zips_inside: int
 ) -> list[HandedFile]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    named: list[str] = []
+    members: dict[str, zipfile.ZipInfo] = {}  # of a name that is there twice the last, as whoever unpacks it gets
     outside = ""
     for member in opened.infolist():
         # Some tools on Windows write backslashes.
         parts = PurePosixPath(name_of(member).replace("\\", "/")).parts
-        if member.is_dir() or not parts or any(map(is_ignored, parts)):
+        if member.is_dir() or not parts or any(is_ignored(part) or is_too_long(part) for part in parts):
             continue
-        if any(map(is_too_long, parts)):
-            problem = f"holds a file whose name has more than {LONGEST_NAME} bytes: rename it, and pack it again."
-            return [refused(shown, problem)]
-        path, has_right_name = "/".join(parts), parts[-1] in names_of(module)
-        if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":":
-            outside = outside or (path if has_right_name else "")
-            continue
-        if has_right_name and path in members:
-            return [unclear(shown, [path, path])]
-        members[path] = member
-        if has_right_name:
-            named.append(path)
-    if outside and not named:
+        path = "/".join(parts)
+        if not leads_outside(parts):
+            members[path] = member
+        elif parts[-1] in names_of(module):
+            outside = path
+    if outside and not any(path.rpartition("/")[2] in names_of(module) for path in members):
         return [refused(shown, f"holds {quoted(outside)}, which would lie outside it: pack it again.")]
-    bundle = Bundle(shown, lambda path, name: _member(name, opened, members[path]), module, functions, zips_inside)
-    others = members.keys() - set(named)
-    return bundle.work([*sorted(named, reverse=True), *(path for path in members if path in others)])
+
+    def from_member(path: str) -> HandedFile:
+        return _member(f"{shown}/{shown_name(path)}", opened, members[path])
+
+    return Bundle(shown, from_member, module, functions, zips_inside).work([*members])
+
+
+def leads_outside(parts: Sequence[str]) -> bool:
+    """Tell whether the path of a zip's entry leads out of the folder that it is unpacked into."""
+    return parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or any("\0" in part for part in parts)
 
 
 def _member(shown: str, opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> HandedFile:

@@ -28,7 +28,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.submissions.handed_in import HandedFile, from_disk, from_folder, from_zip, packed, refused
+from autograder.submissions.handed_in import HandedFile, from_disk, from_files, from_folder, from_zip, packed, refused
 from autograder.submissions.names import defined, defines_one, is_archive, kind_of, suffix_of
 from autograder.submissions.notebook import MAX_CODE, Text, WrittenCell, cells_in, notebook_text, script_text
 from autograder.submissions.submission import (
@@ -43,7 +43,6 @@ from autograder.submissions.submission import (
     outline,
     parsed,
     quoted,
-    shown_name,
 )
 
 MAX_NOTES = 20
@@ -109,6 +108,8 @@ def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = 
 
 def _files(candidate: Candidate, module: str, functions: Sequence[str]) -> list[HandedFile]:
     """Choose the one file to grade, or a module and a notebook in this order."""
+    if candidate.files:
+        return from_files(candidate.files, candidate.student, module, functions)
     if stat.S_ISDIR(candidate.path.lstat().st_mode):
         return from_folder(candidate.path, candidate.shown, module, functions)
     file = from_disk(candidate.path, candidate.shown)
@@ -118,8 +119,6 @@ def _files(candidate: Candidate, module: str, functions: Sequence[str]) -> list[
             return [packed(candidate.shown)]
         if kind not in CAPS or not defines_one(file.data, functions):
             return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
-    if candidate.beside is not None:
-        return [file, from_disk(candidate.beside, shown_name(candidate.beside.name))]
     return from_zip(file, module, functions) if kind == ".zip" and not file.problem else [file]
 
 
@@ -191,7 +190,7 @@ def _is_edited(source: str, untouched: str) -> bool:
     except UNPARSABLE:
         return True
     given = functions_of(untouched)
-    return not given or any(functions.get(name) != body for name, body in given.items())
+    return not given or any(functions.get(name, body) != body for name, body in given.items())
 
 
 def _decoded(data: bytes) -> Text:
@@ -263,9 +262,9 @@ def written_cells_limited(candidate: Candidate, module: str, functions: Sequence
 
 def _ask(task: str, candidate: Candidate, module: str, *more: str | Sequence[str]) -> tuple[Any, str, str]:
     """Ask a reader; its answer, else the problem or the fault that kept it from answering, as the end of a sentence."""
-    paths = [str(path.absolute()) if path else None for path in (candidate.path, candidate.beside)]
-    names = [candidate.student, candidate.shown, candidate.fault]
-    question = json.dumps([task, *paths, *names, module, *more]).encode() + b"\n"
+    files = [(name, str(path.absolute())) for name, path in candidate.files]
+    asked = [task, str(candidate.path.absolute()), files, candidate.student, candidate.shown, candidate.fault]
+    question = json.dumps([*asked, module, *more]).encode() + b"\n"
     advice = ADVICE.format(module)
     try:
         answer, status = _answer_of_reader(question) if HAS_LIMITS else (_answer(question), 0)
@@ -361,8 +360,9 @@ def _most_held() -> int:
 
 
 def _answer(question: bytes) -> bytes:
-    task, path, beside, student, shown, fault, module, *more = json.loads(question)
-    candidate = Candidate(student, Path(path), shown, beside and Path(beside), fault=fault)
+    task, path, files, student, shown, fault, module, *more = json.loads(question)
+    loose = tuple((name, Path(place)) for name, place in files)
+    candidate = Candidate(student, Path(path), shown, loose, fault=fault)
     if task == "read":
         return json.dumps(asdict(read(candidate, module, *more))).encode()
     return json.dumps([asdict(cell) for cell in written_cells(candidate, module, *more)]).encode()

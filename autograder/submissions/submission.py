@@ -36,7 +36,7 @@ class Candidate:
     student     name shown to staff: the folder's or the file's stem; never empty, always encodable
     path        folder, .py, .ipynb or .zip
     shown       the path in reports: relative to the folder that was given, forward slashes, nothing invisible
-    beside      the notebook handed in with a module, where a platform keeps both apart from other students'
+    files       loose files that a platform keeps apart from other students', oldest first: name as given, and path
     notes       how it was handed in
     fault       one sentence to staff: why it is not read, through no fault of the student's
     identity    see `Report.identity`
@@ -46,7 +46,7 @@ class Candidate:
     student: str
     path: Path
     shown: str
-    beside: Path | None = None
+    files: tuple[tuple[str, Path], ...] = ()
     notes: tuple[str, ...] = ()
     fault: str = ""
     identity: str = ""

@@ -235,7 +235,7 @@ DOWNLOADS = {
     ),
     "forged blackboard name": Download(
         BLACKBOARD | texts(FORGED, **{attempt("eve", "12-00-00"): about("Ana Diaz", "adiaz1")}),
-        HONEST | {"eve": FORGED},
+        HONEST | {"HW5_GRPO_eve": FORGED},
     ),
     **{
         f"brightspace{each[0][-20:]}": Download(
@@ -502,17 +502,14 @@ OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
 @pytest.mark.parametrize(
     ("names", "expected", "refused"),
     [
-        ([f"bela_1002_1004_558_{PY}"], {"Bela": 0}, ""),  # a display name
-        ([f"bela_1002_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"bela_1002_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Ada": 1}, "1004 or 1002"),  # a display name
         ([f"ada_1002_LATE_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
         ([f"bela_LATE_1004_558_1002_{PY}"], {"Bela": 0}, ""),  # a file's name
         ([f"ada_9_1004_558_{PY}"], {"Bela": 0}, ""),
         ([f"bela_1004_558_notes_2027_03_01_{PY}"], {"Bela": 0}, ""),
-        ([OWN, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),  # either: Ada's own file is clear
-        ([FILE, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
-        ([f"ada_1002_77_1004_999_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
-        ([OWN], {}, "1004 or 1002"),
-        ([FILE], {}, "1002 or 1004"),
+        ([OWN, f"ada_1002_557_{PY}"], {"Ada": 1}, "1004 or 1002"),  # Ada's own file is clear
+        ([FILE, f"ada_1002_557_{PY}"], {"Ada": 1}, "1002 or 1004"),
+        ([f"ada_1002_77_1004_999_{PY}", f"ada_1002_557_{PY}"], {"Ada": 1}, "1004 or 1002"),
         ([f"bela_1004_558_1002_77_{PY}"], {}, "1002 or 1004"),
         ([f"zoe_1002_5_x_1002_1004_77_{PY}"], {}, "1004 or 1002"),
     ],
@@ -618,13 +615,13 @@ EVE, LONG = f"{MOODLE[2]}/{PY}", f"{'é' * 150}-{PY}"
 @pytest.mark.parametrize(
     ("entries", "fault"),
     [
-        ([(f"{MOODLE[2]}/" + "x/" * 13 + PY, "")], "more than 12 folders deep"),
-        ([(EVE, ""), (EVE, "other")], "cannot be unpacked (File exists)"),
-        ([(EVE, ""), (f"{EVE}/{PY}", "")], "cannot be unpacked (File exists)"),
+        ([(f"{MOODLE[2]}/" + "x/" * 13 + PY, "")], ", or 12 folders deep"),
+        ([(EVE, "other"), (EVE, "")], ""),  # the last counts
+        ([(EVE, ""), (f"{EVE}/{PY}", "")], ""),
         ([(MOODLE[2], ""), (EVE, "")], "cannot be unpacked"),
         ([(f"{MOODLE[2]}/{at}.py", "") for at in range(11)], "holds more than 10 files"),
         ([(LINK, "/etc"), (f"{MOODLE[2]}/w/{PY}", "")], "cannot be unpacked"),
-        ([(f"{MOODLE[2]}/w/{LONG}", "")], "a name has more than 255 bytes: unpack it by hand"),
+        ([(f"{MOODLE[2]}/w/{LONG}", "")], "holds a name of more than 255 bytes"),
         ([(f"{MOODLE[2]}/w/e\\{PY}", "")], ""),
         ([(f"{MOODLE[2]}/w/{'é' * 110}-{PY}", "")], ""),
         ([(f"{MOODLE[2]}/w/{'sub/' * 6}{PY}", "")], ""),
