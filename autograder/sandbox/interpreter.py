@@ -6,20 +6,14 @@ import contextlib
 import json
 import ntpath
 import os
-import signal
 import sys
 import tempfile
-import threading
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from autograder.vocabulary.errors import FixtureError, SandboxError
 from autograder.vocabulary.files import ENGINE
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -153,45 +147,12 @@ def refuse_if_within_reach(readable: Sequence[str]) -> None:
 
 
 def run_in_subprocess(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """Return what `function` returns, or raise what it raises, in a fresh interpreter. All of it must be picklable.
-
-    Ctrl-C reaches this process alone, which then ends the other.
-    """
+    """Return what `function` returns, or raise what it raises, in a fresh interpreter. All of it must be picklable."""
     import multiprocessing  # which `check` need not wait for
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 
-    context = multiprocessing.get_context("spawn")
-    answers, their_end = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(their_end, function, arguments, named))
-    with answers:
-        # What is started while Ctrl-C is ignored ignores it for good; only the main thread may set that
-        is_main = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         try:
-            with their_end:
-                process.start()
-        finally:
-            if is_main:
-                signal.signal(signal.SIGINT, before)
-        try:
-            returned, raised = answers.recv()
-        except EOFError as error:
+            return process.submit(function, *arguments, **named).result()
+        except BrokenProcessPool as error:
             raise FixtureError(f"The process that ran {function.__name__} ended before it was done.") from error
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            process.join()
-    if raised is not None:
-        raise raised
-    result: R = returned
-    return result
-
-
-def _answer(
-    answers: Connection, function: Callable[..., object], arguments: tuple[Any, ...], named: dict[str, Any]
-) -> None:
-    try:
-        answers.send((function(*arguments, **named), None))
-    except Exception as error:
-        error.add_note(traceback.format_exc())
-        answers.send((None, error))

@@ -11,14 +11,13 @@ import contextlib
 import functools
 import itertools
 import json
-import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
 
@@ -248,37 +247,29 @@ def _tried(around: str, layers: Sequence[str], attempts: int = 2) -> dict[str, s
 
 
 def in_sandboxes(
-    work: Callable[[Task, Sandbox], Result],
-    tasks: Sequence[Task],
-    jobs: int,
-    progress: Callable[[Task, Result], None] = lambda task, result: None,
-    isolation: Isolation = "best",
+    work: Callable[[Task, Sandbox], Result], tasks: Sequence[Task], jobs: int, isolation: Isolation = "best"
 ) -> list[Result]:
     """Return what `work` makes of each task, in order; `jobs` at a time, each in a sandbox of its own.
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
     """
-    at_once = max(1, min(jobs, len(tasks)))
-    free, lock = queue.SimpleQueue[Sandbox](), threading.Lock()
+    left, results, ended = iter([*enumerate(tasks)]), dict[int, Result](), threading.Event()
 
-    def run(task: Task) -> Result:
-        sandbox = free.get()
+    def serve() -> None:
         try:
-            result = work(task, sandbox)
-            with lock:
-                progress(task, result)
+            with Sandbox(isolation=isolation) as sandbox:  # here: a server ends with the thread that started it
+                for place, task in left:
+                    if ended.is_set():
+                        return
+                    results[place] = work(task, sandbox)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # before this thread takes the next one
+            ended.set()
             raise
-        finally:
-            free.put(sandbox)
-        return result
 
-    with contextlib.ExitStack() as opened:
-        for _ in range(at_once):
-            free.put(opened.enter_context(Sandbox(isolation=isolation)))
-        pool = ThreadPoolExecutor(at_once)  # whose threads last: a server ends with the thread that started it
-        opened.callback(pool.shutdown, cancel_futures=True)
-        results = [pool.submit(run, task) for task in tasks]
-        wait(results, return_when=FIRST_EXCEPTION)
-        return [result.result() for result in results if not result.cancelled()]
+    with ThreadPoolExecutor(max(1, min(jobs, len(tasks)))) as pool:
+        try:
+            for served in [pool.submit(serve) for _ in range(max(1, min(jobs, len(tasks))))]:
+                served.result()
+        finally:
+            ended.set()
+    return [results[place] for place in sorted(results)]

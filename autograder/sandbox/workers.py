@@ -54,7 +54,6 @@ class Server:
         self.readable = readable_paths(packages())
         self._warmed: set[str] = set()
         self._prepared: dict[str, Any] = {}
-        self._unheard = 1  # answers that nobody has read yet; the first says that the server is warm
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             boot = {"layers": list(layers), "readable": self.readable, "control": theirs.fileno()}
@@ -110,19 +109,15 @@ class Server:
         Who does not `wait` for it, as its memory takes the kernel 4 to 8 ms, can judge meanwhile. What the server is
         asked next is answered once the worker is gone.
         """
-        self._send({"end": pid})
-        if wait:
-            return int(self._receive()["status"])
-        self._unheard += 1
-        return int(signal.SIGKILL)
+        self._send({"end": pid, "wait": wait})
+        return int(self._receive()["status"] if wait else signal.SIGKILL)
 
     def close(self) -> None:
-        """Stop the server. It holds nothing worth the second that torch takes to leave in good order."""
-        if self._prepared and self._unheard and self.alive:
-            with contextlib.suppress(SandboxError):  # its workers are gone first
-                self._unheard -= 1
-                self._receive()
+        """Stop the server, which first ends those workers that nobody has waited for."""
         self._socket.close()
+        if self._prepared:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_SECONDS)
         self._process.kill()
         self._process.wait()
         if self._process.stderr is not None:
@@ -135,17 +130,13 @@ class Server:
             raise SandboxError(self._explain()) from error
 
     def _receive(self) -> dict[str, Any]:
-        """Return the answer to the last question; those that nobody has read come first."""
-        answer = None
-        for _ in range(self._unheard + 1):
-            try:
-                answer = json.loads(self._socket.recv(4096) or b"null")
-            except OSError as error:
-                raise SandboxError(self._explain()) from error
-            if not isinstance(answer, dict):  # nothing more comes
-                raise SandboxError(self._explain())
-            self._unheard = max(0, self._unheard - 1)
-        return cast("dict[str, Any]", answer)
+        try:
+            answer = self._socket.recv(4096)
+        except OSError as error:
+            raise SandboxError(self._explain()) from error
+        if not answer:  # it has ended
+            raise SandboxError(self._explain())
+        return cast("dict[str, Any]", json.loads(answer))
 
     def _explain(self) -> str:
         self._process.kill()
@@ -495,10 +486,10 @@ class ThreadedPipes(Pipes):
     def _begin(self) -> None:
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._inbox: queue.Queue[Answer | None] = queue.Queue(maxsize=1)
+        self._is_open = True
         work = zip((self._pass_on, self._collect, self._count_output), self._streams, strict=True)
-        self._threads = [threading.Thread(target=target, args=(stream,), daemon=True) for target, stream in work]
-        for thread in self._threads:
-            thread.start()
+        for target, stream in work:
+            threading.Thread(target=target, args=(stream,), daemon=True).start()
 
     def send(self, frame: bytes) -> None:
         """Send it when there is room."""
@@ -515,14 +506,11 @@ class ThreadedPipes(Pipes):
         return answer
 
     def close(self) -> None:
-        """Let go of the pipes; a process that left the worker's group may hold them."""
+        """Let each thread close its pipe, as soon as no process holds the other end."""
+        self._is_open = False
         self._frames.put(None)
-        deadline = time.monotonic() + CLOSE_SECONDS
-        while self._threads[1].is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
-            with contextlib.suppress(queue.Empty):
-                self._inbox.get(timeout=0.01)
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        with contextlib.suppress(queue.Empty):  # so that there is room for what is being put there
+            self._inbox.get_nowait()
 
     def _pass_on(self, requests: BinaryIO) -> None:
         with contextlib.suppress(OSError), requests:
@@ -531,7 +519,7 @@ class ThreadedPipes(Pipes):
 
     def _collect(self, answers: BinaryIO) -> None:
         with contextlib.suppress(frames.FrameError, OSError), answers:
-            while (frame := frames.read(answers, frames.MAX_ANSWER)) is not None:
+            while self._is_open and (frame := frames.read(answers, frames.MAX_ANSWER)) is not None:
                 self._inbox.put(self._answer(frame))
         self._inbox.put(None)
 

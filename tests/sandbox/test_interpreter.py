@@ -174,7 +174,7 @@ def test_exception_of_subprocess_keeps_type_text_and_place() -> None:
     with pytest.raises(UsageError, match="There is no assignment 'nix'") as caught:
         run_in_subprocess(find_assignment, KIT, "nix")
     assert type(caught.value) is UsageError
-    assert "in find_assignment" in caught.value.__notes__[0]
+    assert "in find_assignment" in str(caught.value.__cause__)
 
 
 def test_subprocess_that_ends_early_is_named() -> None:

@@ -20,6 +20,7 @@ import hashlib
 import json
 import re
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -441,10 +442,15 @@ class Run:
             known[key] = Result(lost_on, frozenset(named), report and from_json(report))
         waiting = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
         runs = sum(not task.is_stored for task in waiting.values())
-        done, jobs = count(1), min(jobs, 1 + runs // FOR_A_SERVER)
-        outcomes = in_sandboxes(
-            self._grade, [*waiting.values()], jobs, lambda task, result: progress(next(done), len(waiting))
-        )
+        done, jobs, lock = count(1), min(jobs, 1 + runs // FOR_A_SERVER), threading.Lock()
+
+        def grade(task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
+            graded = self._grade(task, sandbox)
+            with lock:
+                progress(next(done), len(waiting))
+            return graded
+
+        outcomes = in_sandboxes(grade, [*waiting.values()], jobs)
         fresh = dict(zip(waiting, outcomes, strict=True))
         rows = {
             key: [result.lost_on, sorted(result.named), result.report and to_json(result.report)]

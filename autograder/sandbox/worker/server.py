@@ -32,7 +32,7 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
         {"fork": {megabytes, seconds}, "warm": modules that the submission names, to be imported before} and
             descriptors: requests, answers, output; a file of {given, probes} for `_prepare`, where they are others
             than before                                                               ← {"pid": …, "outside": …}
-        {"end": pid}: kill that worker and all that it started, and wait for it       ← {"status": wait status}
+        {"end": pid, "wait": …}: kill that worker and all that it started, wait for it ← {"status": …} for who waits
     """
     kernel.guard()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # every orphan below this process becomes its child
@@ -44,27 +44,28 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
         root = place_for(tuple(readable)) if "namespaces" in layers else ""
         rules = landlock_rules(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
     with socket.socket(fileno=control) as channel:
-        channel.send(b'{"ready": true}')
         while True:
             message, descriptors, _, _ = socket.recv_fds(channel, 4096, 4)
             if not message:
-                return
+                os._exit(0)  # to leave in good order takes torch a second
             request = json.loads(message)
             if "end" in request:
-                answer = {"status": _end(request["end"])}
-            else:
-                if len(descriptors) == 4:
-                    with open(descriptors[3], "rb", closefd=False) as file:
-                        _prepare(**json.load(file))
-                for module in request["warm"]:
-                    with contextlib.suppress(ImportError):
-                        importlib.import_module(module)
-                isolate = functools.partial(apply, layers, readable=readable, rules=rules, **request["fork"])
-                pid = _fork(descriptors[:3], isolate, [*descriptors[:3], *([] if rules is None else [rules])])
-                answer = {"pid": pid, "outside": _newest_child() if "namespaces" in layers else pid}
+                status = _end(request["end"])
+                if request["wait"]:
+                    channel.send(b'{"status": %d}' % status)
+                continue
+            if len(descriptors) == 4:
+                with open(descriptors[3], "rb", closefd=False) as file:
+                    _prepare(**json.load(file))
+            for module in request["warm"]:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(module)
+            isolate = functools.partial(apply, layers, readable=readable, rules=rules, **request["fork"])
+            pid = _fork(descriptors[:3], isolate, [*descriptors[:3], *([] if rules is None else [rules])])
             for descriptor in descriptors:
                 os.close(descriptor)
-            channel.send(json.dumps(answer).encode())
+            outside = _newest_child() if "namespaces" in layers else pid
+            channel.send(b'{"pid": %d, "outside": %d}' % (pid, outside))
 
 
 def hide_places(root: str) -> None:
