@@ -21,14 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
 import safetensors.numpy
 
-from autograder.authoring.calls import AFTERWARDS, Calls, Formula, Values, is_numbers
-from autograder.authoring.declarations import OPEN_SECRET, Draft, check_draft
+from autograder.authoring.calls import Formula, is_numbers
+from autograder.authoring.declarations import OPEN_SECRET, check_draft
 from autograder.authoring.fixtures.regenerate import (
     FUNCTIONS,
     Drawing,
@@ -40,46 +40,38 @@ from autograder.authoring.fixtures.regenerate import (
 from autograder.authoring.handout.notebook import BEGIN, END
 from autograder.authoring.handout.release import handout_files, write_source_notebook
 from autograder.authoring.laws import texts
-from autograder.authoring.laws.declaration import USUAL
-from autograder.authoring.laws.exam import Planned
-from autograder.authoring.laws.laws import LAWS
+from autograder.authoring.laws.cases import Planned, draft_of
+from autograder.authoring.laws.declaration import USUAL, Function
+from autograder.authoring.laws.laws import LAWS, Call
 from autograder.checking.handout import write_handout
 from autograder.grading.assignment import PACKAGES, Assignment, Item, load_assignment
-from autograder.grading.fixtures import Case
 from autograder.sandbox.calls import Array, Outcome, Program, Request
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
-from autograder.vocabulary.errors import FixtureError, UsageError
+from autograder.vocabulary.errors import UsageError
 
 GUIDE = 'fixtures/README.md, "{}"'  # how a refusal names the section that says how
 CLASSES, OBJECTS, OUTPUT, GRADABLE = "Classes", "Other objects", "Plots and printed text", "What can be graded"
 ROW = r"(float|u?int|bool|str|function)\d*\b(?:\[([^\]]*)\])?"
 QUOTED = re.compile(r"[\"'](\w[\w .-]*)[\"']")
 ARRAY = re.compile(r"ndarray|NDArray|ArrayLike|Tensor|Array|^list$")
-NUMBERS = ("float", "int", "bool")
-ANNOTATIONS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {  # → kind and axes
-    "str": ("str", None), "list[str]": ("texts", None),
-    "dict[str, int]": ("table", None), "dict[str, float]": ("table", None),
-    **{kind: (kind, None) for kind in NUMBERS},
-    **{f"list[{kind}]": (kind, ("entry",)) for kind in NUMBERS},
-    **{f"list[list[{kind}]]": (kind, ("row", "column")) for kind in NUMBERS},
+NUMBERS = {  # kind → expressions that draw one, and an array of them
+    "float": ("round(rng.uniform(0.1, 0.9), 3)", "rng.uniform(-2, 2, {})"),
+    "int": ("int(rng.integers(1, 4))", "rng.integers(0, 4, {})"),  # indices of any axis: no size is below 4
+    "bool": ("bool(rng.integers(2))", "rng.random({}) < 0.5"),
+}
+TEXTS = {  # kind → name of a draw → expression
+    "str": {
+        USUAL: "texts.words(rng)", "letters": "texts.letters(rng)", "palindrome": "texts.palindrome(rng)",
+        "empty": '""',
+    },
+    "list[str]": {
+        USUAL: "texts.word_list(rng)", "repeated": "texts.repeated_words(rng)", "anagrams": "texts.anagrams(rng)",
+        "empty": "[]",
+    },
+    "dict[str, int]": {USUAL: "texts.counts(rng)", "ties": "texts.counts(rng, ties=True)", "empty": "{}"},
 }  # fmt: skip
-DRAWS = {  # kind → expression that draws it
-    "float[]": "rng.uniform(-2, 2, {size})",
-    "int[]": "rng.integers(0, 4, {size})",  # indices of any axis: no public or hidden size is below 4
-    "bool[]": "rng.random({size}) < 0.5",
-    "float": "round(rng.uniform(0.1, 0.9), 3)",
-    "int": "int(rng.integers(1, 4))",
-    "bool": "bool(rng.integers(2))",
-    "str": "texts.words(rng)",
-    "texts": "texts.word_list(rng)",
-    "table": "texts.counts(rng)",
-}
-FURTHER_DRAWS = {  # kind → name of a further draw → expression
-    "str": {"letters": "texts.letters(rng)", "palindrome": "texts.palindrome(rng)", "empty": '""'},
-    "texts": {"repeated": "texts.repeated_words(rng)", "anagrams": "texts.anagrams(rng)", "empty": "[]"},
-    "table": {"ties": "texts.counts(rng, ties=True)", "empty": "{}"},
-}
+TEXTS["dict[str, float]"] = TEXTS["dict[str, int]"]
 FORMULAS = ("x * x - 2", "x * x - 0.5 * y", "x * x - 0.5 * y + z")  # of one, two, three and more arguments
 WIDTH = 110
 ITEMS = {  # end of an id → points in proportion, title, hint
@@ -92,70 +84,38 @@ PARTS = ("solution", "fixtures", "handout")
 REPLACED = "replaced"  # the folder of a course that `new --replace` moves an assignment into
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument.
 
-    kind      float, int, bool, str, texts (a list), table (a dictionary), function; "" where nothing says
-    axes      of an array; None of what is none
+    shape     as a `Function` declares it
+    drawn     the expression that draws it; "" where nothing says what it is
+    further   name of a further draw → expression
     default   its default as a literal, in a tuple; () where it has none, or another one
-    words     what a text may be
-    takes     how many arguments a function takes
     unsaid    what nothing says of it, as a phrase; "" where all is said
     """
 
     name: str
-    kind: str = ""
-    axes: tuple[str, ...] | None = None
+    shape: str = "other"
+    drawn: str = ""
+    further: Mapping[str, str] = {}
     default: tuple[Any, ...] = ()
-    words: tuple[str, ...] = ()
-    takes: int = 1
     unsaid: str = ""
     by_name: bool = False
 
     @property
-    def shown(self) -> str:
-        """Its name, with its default where it has one."""
-        return f"{self.name}={self.default[0]!r}" if self.default else self.name
-
-    @property
-    def shape(self) -> str:
-        """Its shape as a `Function` declares it."""
-        if self.axes is not None:
-            return f"{self.kind}[{' '.join(self.axes)}]"
-        if self.words:
-            return "word"
-        return self.kind if self.kind in (*NUMBERS, "function") else "other"
-
-    @property
-    def drawn(self) -> str:
-        """The expression that draws it."""
-        default = self.default[0] if self.default else None
-        if self.axes is not None:
-            size = self.axes[0] if len(self.axes) == 1 else f"({', '.join(self.axes)})"
-            return DRAWS[f"{self.kind}[]"].format(size=size)
-        if self.words:
-            return as_python(self.words[0])
-        if self.kind == "function":
-            return f'Formula("{" ".join("xyzuvw"[: self.takes])}", "{FORMULAS[min(self.takes, 3) - 1]}")'
-        if self.kind == "float" and default:
-            low, high = sorted((default / 2, default * 2))
-            return f"round(rng.uniform({low:g}, {high:g}), 3)" if high > 0.1 else f"rng.uniform({low:g}, {high:g})"
-        if self.kind == "int" and default is not None:
-            return f"int(rng.integers({default}, {default + 3}))"
-        if not self.kind or (self.default and self.kind in FURTHER_DRAWS):
-            return as_python(default)
-        return DRAWS[self.kind]
+    def axes(self) -> list[str]:
+        """The names of its axes."""
+        return self.shape.partition("[")[2].removesuffix("]").split()
 
 
-@dataclass(frozen=True)
+@dataclass
 class SourceFunction:
-    """A function of the file, and what a trial showed of it.
+    """A function of the file, and what trials show of it.
 
     raises    lines that raise an exception
     returns   shape of what comes back, {name: shape} of several, None where it is compared as it is
     kind      what comes back, as a phrase
-    slopes    part of what comes back → arguments that it has a gradient with respect to
+    leaves    arguments that it has a gradient with respect to
     off       law → why the solution does not keep it
     refused   further draw → why the solution does not answer it
     problem   why it is not graded; "" where it is
@@ -163,14 +123,15 @@ class SourceFunction:
 
     name: str
     arguments: tuple[Argument, ...]
+    signature: str
     summary: str
     raises: tuple[int, ...]
-    values: Values
+    values: str
     returns: str | Mapping[str, str] | None = None
     kind: str = ""
-    slopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    off: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
+    leaves: Sequence[str] = ()
+    off: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     problem: str = ""
 
     @property
@@ -184,86 +145,43 @@ class SourceFunction:
         return {argument.name: argument.shape for argument in self.arguments}
 
     @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults that it declares."""
+        return {argument.name: argument.default[0] for argument in self.arguments if argument.default}
+
+    @property
     def sizes(self) -> dict[str, tuple[int, int, int]]:
         """The least, public and hidden size of each axis."""
-        axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes or () if not axis.isdigit())
+        axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes if not axis.isdigit())
         # Hidden sizes grow faster than public ones, so that no axis is always one longer than another.
         return {axis: (1, 4 + place, 7 + 2 * place) for place, axis in enumerate(axes)}
 
     @property
-    def sloped(self) -> list[str]:
-        """The parts of what comes back that have a gradient."""
-        return [name for name, leaves in self.slopes.items() if leaves]
-
-    @property
-    def leaves(self) -> list[str]:
-        """Arguments that the result has a gradient with respect to."""
-        return [name for name in self.shapes if any(name in reached for reached in self.slopes.values())]
-
-    @property
     def further_draws(self) -> dict[str, tuple[str, str]]:
-        """Name of each further draw → the argument, and what draws it there: other words, texts of other kinds."""
+        """Name of each further draw that the solution answers → the argument, and what draws it there."""
         draws: dict[str, tuple[str, str]] = {}
         for argument in self.arguments:
-            for word in argument.words[1:]:
-                draws[f"{argument.name}_{re.sub(r'[^a-z0-9]', '_', word.lower())}"] = (argument.name, as_python(word))
-        for argument in self.arguments:
-            if argument.words or (argument.kind == "str" and argument.default not in ((), (None,))):
-                continue
-            for name, drawn in FURTHER_DRAWS.get(argument.kind, {}).items():
+            for name, drawn in argument.further.items():
                 draws[name if name not in draws else f"{argument.name}_{name}"] = (argument.name, drawn)
         return {name: drawn for name, drawn in draws.items() if name not in self.refused}
 
     @property
     def draw_functions(self) -> dict[str, str]:
         """Name of each draw → the function of functions.py."""
-        further = {name: f"{self.name}_{name}" for name in self.further_draws}
-        return {USUAL: f"{self.name}_arguments", **further}
-
-    @property
-    def notes(self) -> list[str]:
-        """What the author is to decide about the draws."""
-        if self.problem:
-            todo = f"draw and declare what {self.name} takes, and uncomment its items"
-            return [f"{self.name} is not graded ({self.problem}): {todo}."]
-        return [
-            *(f"{argument.name}: {argument.unsaid}." for argument in self.arguments if argument.unsaid),
-            *(f"no draw {name}, for {why}: is it an error to ask for?" for name, why in self.refused.items()),
-            "are these usual arguments? Add draws of what is special: equal, zero, large, few.",
-        ]
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """What else its declaration says."""
-        by_name = [argument.name for argument in self.arguments if argument.by_name]
-        options = {"by_name": by_name, "gradients_of": self.sloped if len(self.sloped) > 1 else []}
-        return {
-            "kind": self.kind,
-            "leaves": self.leaves,
-            "defaults": {argument.name: argument.default[0] for argument in self.arguments if argument.default},
-            "options": {name: names for name, names in options.items() if names},
-        }
+        return {USUAL: f"{self.name}_arguments"} | {name: f"{self.name}_{name}" for name in self.further_draws}
 
     @property
     def laws(self) -> dict[str, list[str]]:
         """The items that it gets, and the laws of each."""
-        has_arrays = any(argument.axes is not None for argument in self.arguments) and self.values != "python"
+        has_arrays = any("[" in shape for shape in self.shapes.values()) and self.values != "python"
         values = ["values", *(["sizes"] if self.sizes else []), *(["layout"] if has_arrays else [])]
         if self.returns is None:  # what is compared as it is, is compared in every item: one of them is enough
             return {"values": [*values, "unmodified", "signature"]}
         if "function" not in self.shapes.values():
             values.append("state")
-        items = {"values": values, "form": ["dtype", "kind", "unmodified", "signature"]}
-        if self.leaves:
-            items = {"values": values, "gradient": ["gradient"], "form": items["form"]}
+        items = {"values": values, "gradient": ["gradient"] if self.leaves else []}
+        items["form"] = ["dtype", "kind", "unmodified", "signature"]
         return {kind: laws for kind, laws in items.items() if {*laws} - self.off.keys()}
-
-    @property
-    def signature(self) -> list[str]:
-        """Its parameters as texts show them: those by name alone after a star."""
-        by_place = [argument.shown for argument in self.arguments if not argument.by_name]
-        by_name = [argument.shown for argument in self.arguments if argument.by_name]
-        return [*by_place, *(["*"] if by_name else []), *by_name]
 
 
 @dataclass(frozen=True)
@@ -272,13 +190,12 @@ class Solution:
 
     path: Path
     text: str
-    values: Values
+    values: str
     functions: tuple[SourceFunction, ...]
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class NewAssignment:
+class NewAssignment(NamedTuple):
     """What was written: numbers of items, cases and lines that say TODO; function that is not graded → why."""
 
     items: int
@@ -307,34 +224,16 @@ def parse_solution(text: str, path: Path) -> Solution:
     """Read that text; `path` is for sentences alone."""
     tree = ast.parse(text)
     nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
-    classes = [f"{node.name} (a class)" for node in tree.body if isinstance(node, ast.ClassDef)]
-    coroutines = [f"{node.name} (async)" for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
-    others = [
-        f"{', '.join(names)}: {GUIDE.format(section)}"
-        for names, section in ((classes, CLASSES), (coroutines, OBJECTS))
-        if names
-    ]
+    others = []
+    for kind, what, section in ((ast.ClassDef, "a class", CLASSES), (ast.AsyncFunctionDef, "async", OBJECTS)):
+        if names := [f"{node.name} ({what})" for node in tree.body if isinstance(node, kind)]:
+            others.append(f"{', '.join(names)}: {GUIDE.format(section)}")
     if not nodes:
         why = "; ".join(["there is nothing that can be graded by itself", *others])
         raise UsageError(f"{path} defines no function whose name does not begin with _: {why}.")
-    for node in nodes:
-        wrong = "" if node.name.isascii() else "its name is one of ids and files, of the letters a to z, digits and _"
-        if node.args.vararg and not (node.args.args or node.args.posonlyargs or node.args.kwonlyargs):
-            wrong = f"a declaration names each argument; see {GUIDE.format(OBJECTS)}"
-        if wrong:
-            raise UsageError(f"{path}:{node.lineno}: {node.name} cannot be graded: {wrong}.")
     imported = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     imported |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    values: Values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
-    lines = text.splitlines()
-    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):  # both markers around each body without any
-        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if not body:
-            raise UsageError(f"{path}:{node.lineno}: {node.name} has no body to mark.")
-        if not any(line.strip() == BEGIN for line in lines[node.lineno - 1 : (node.end_lineno or 0) + 1]):
-            margin = lines[body[0].lineno - 1][: body[0].col_offset]
-            lines.insert(node.end_lineno or 0, f"{margin}{END}")
-            lines.insert(body[0].lineno - 1, f"{margin}{BEGIN}")
+    values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
     constants = {
         target.id: statement.value
         for statement in tree.body
@@ -345,16 +244,30 @@ def parse_solution(text: str, path: Path) -> Solution:
     functions = []
     for node in nodes:
         docstring = ast.get_docstring(node) or ""
-        placed = [*node.args.posonlyargs, *node.args.args]
+        placed, by_name = [*node.args.posonlyargs, *node.args.args], node.args.kwonlyargs
+        wrong = "" if node.name.isascii() else "its name is one of ids and files, of the letters a to z, digits and _"
+        if node.args.vararg and not (placed or by_name):
+            wrong = f"a declaration names each argument; see {GUIDE.format(OBJECTS)}"
+        if wrong:
+            raise UsageError(f"{path}:{node.lineno}: {node.name} cannot be graded: {wrong}.")
+        if not node.body[bool(docstring) :]:
+            raise UsageError(f"{path}:{node.lineno}: {node.name} has no body to mark.")
         defaults = [*[None] * (len(placed) - len(node.args.defaults)), *node.args.defaults, *node.args.kw_defaults]
         defaults = [constants.get(one.id, one) if isinstance(one, ast.Name) else one for one in defaults]
         arguments = tuple(
-            replace(_argument(arg, default, docstring), by_name=arg in node.args.kwonlyargs)
-            for arg, default in zip([*placed, *node.args.kwonlyargs], defaults, strict=True)
+            _argument(arg, default, docstring)._replace(by_name=arg in by_name)
+            for arg, default in zip([*placed, *by_name], defaults, strict=True)
         )
         raises = tuple(part.lineno for part in ast.walk(node) if isinstance(part, ast.Raise))
         summary = docstring.partition("\n")[0].strip() or "Complete the function."
-        functions.append(SourceFunction(node.name, arguments, summary, raises, values))
+        functions.append(SourceFunction(node.name, arguments, ast.unparse(node.args), summary, raises, values))
+    lines = text.splitlines()
+    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):  # both markers around each body without any
+        first, last = node.body[ast.get_docstring(node) is not None], node.end_lineno or 0
+        if not any(line.strip() == BEGIN for line in lines[node.lineno - 1 : last + 1]):
+            margin = lines[first.lineno - 1][: first.col_offset]
+            lines.insert(last, f"{margin}{END}")
+            lines.insert(first.lineno - 1, f"{margin}{BEGIN}")
     return Solution(path, "\n".join(lines) + "\n", values, tuple(functions), tuple(others))
 
 
@@ -364,55 +277,85 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str) -> Argume
     meaning = row[1].lstrip("`*") if row else ""
     annotation = ast.unparse(node.annotation).strip("'\"") if node.annotation else ""  # "Tree" may be quoted
     plain = re.sub(r"^Optional\[(.*)\]$|\s*\|\s*None$", r"\1", annotation).replace("Sequence[", "list[")
-    literal: tuple[Any, ...] = ()
-    unsaid = ""
+    argument = Argument(node.arg)
     if default is not None:
         try:
-            literal = (ast.literal_eval(default),)
+            argument = argument._replace(default=(ast.literal_eval(default),))
         except ValueError:
             unsaid = f"its default {ast.unparse(default)} is no literal: `defaults` does not name it"
-    argument = Argument(node.arg, default=literal, unsaid=unsaid)
+            argument = argument._replace(unsaid=unsaid)
+    words = QUOTED.findall(meaning if meaning[:1] in ('"', "'") else plain if plain.startswith("Literal[") else "")
     if shape := re.match(ROW, meaning):
         kind, axes = shape[1].replace("uint", "int"), re.split(r"[\s,]+", (shape[2] or "").strip(" ,"))
         if axes == [""]:
-            return replace(argument, kind=kind)
+            return _of_kind(argument, kind)
         # A draw has a parameter for each axis; a number is a fixed length.
         are_names = (
             axis.isdigit() or (axis.isidentifier() and not keyword.iskeyword(axis) and axis not in ("rng", "np"))
             for axis in axes
         )
         if kind in NUMBERS and all(are_names):
-            return replace(argument, kind=kind, axes=tuple(axes))
-        return replace(argument, unsaid=f"its axes [{shape[2]}] are no plain names")
-    words = QUOTED.findall(meaning if meaning[:1] in ('"', "'") else plain if plain.startswith("Literal[") else "")
-    if words:
-        return replace(argument, kind="str", words=tuple(dict.fromkeys(words)))
-    if plain in ANNOTATIONS:
-        kind, known = ANNOTATIONS[plain]
-        return replace(argument, kind=kind, axes=known)
-    if plain.partition("[")[0].rpartition(".")[2] == "Callable":
-        listed = re.search(r"Callable\[\[([^\[\]]*)\]", plain)
-        return replace(argument, kind="function", takes=listed[1].count(",") + 1 if listed else 1)
-    if argument.default and (kind := type(argument.default[0]).__name__) in (*NUMBERS, "str"):
-        return replace(argument, kind=kind)
-    if argument.default:  # None, or a list or dictionary
+            return _array(argument, kind, *axes)
+        unsaid = f"its axes [{shape[2]}] are no plain names"
+    elif words:
+        first, *others = dict.fromkeys(words)
+        slugs = {f"{node.arg}_{re.sub(r'[^a-z0-9]', '_', word.lower())}": as_python(word) for word in others}
+        return argument._replace(shape="word", drawn=as_python(first), further=slugs)
+    elif plain in (*NUMBERS, *TEXTS):
+        return _of_kind(argument, plain)
+    elif listed := re.fullmatch(r"list\[(list\[)?(float|int|bool)\]+", plain):
+        return _array(argument, listed[2], *(("row", "column") if listed[1] else ("entry",)))
+    elif plain.partition("[")[0].rpartition(".")[2] == "Callable":
+        several = re.search(r"Callable\[\[([^\[\]]*)\]", plain)
+        return _of_kind(argument, "function", several[1].count(",") + 1 if several else 1)
+    elif argument.default and (kind := type(argument.default[0]).__name__) in (*NUMBERS, "str"):
+        return _of_kind(argument, kind)
+    elif argument.default:  # None, or a list or dictionary
         unsaid = f"nothing says what it may be besides {argument.default[0]!r}"
     elif annotation and not ARRAY.search(annotation):
         unsaid = f"no draw is known of {annotation}; {GUIDE.format(OBJECTS)}, says how"
     else:
         what = "its axes" if annotation else "what it is"
         unsaid = f"nothing says {what}: write `{node.arg}   float[row column]` into the docstring"
-    return replace(argument, unsaid=unsaid)
+    return argument._replace(unsaid=unsaid, drawn=as_python(argument.default[0]) if argument.default else "")
+
+
+def _array(argument: Argument, kind: str, *axes: str) -> Argument:
+    size = axes[0] if len(axes) == 1 else f"({', '.join(axes)})"
+    return argument._replace(shape=f"{kind}[{' '.join(axes)}]", drawn=NUMBERS[kind][1].format(size))
+
+
+def _of_kind(argument: Argument, kind: str, takes: int = 1) -> Argument:
+    """Draw a number, near its default; a text or texts of several kinds; a function of so many arguments."""
+    default = argument.default[0] if argument.default else None
+    if kind == "function":
+        names, formula = " ".join("xyzuvw"[:takes]), FORMULAS[min(takes, 3) - 1]
+        return argument._replace(shape=kind, drawn=f'Formula("{names}", "{formula}")')
+    if kind == "str" and default is not None:
+        return argument._replace(drawn=as_python(default))
+    if kind in TEXTS:
+        further = {name: drawn for name, drawn in TEXTS[kind].items() if name != USUAL}
+        return argument._replace(drawn=TEXTS[kind][USUAL], further=further)
+    drawn = NUMBERS[kind][0]
+    if kind == "float" and default:
+        low, high = sorted((default / 2, default * 2))
+        drawn = f"round(rng.uniform({low:g}, {high:g}), 3)" if high > 0.1 else f"rng.uniform({low:g}, {high:g})"
+    elif kind == "int" and default is not None:
+        drawn = f"int(rng.integers({default}, {default + 3}))"
+    return argument._replace(shape=kind, drawn=drawn)
 
 
 # Trying its functions
 
 
-def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> SourceFunction:
+def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> None:
     """Call a function at public and hidden sizes, and note what comes back; else the problem that it has."""
-    unknown = [argument for argument in function.arguments if not argument.kind and not argument.default]
-    if unknown:
-        return replace(function, problem="; ".join(f"{argument.name}: {argument.unsaid}" for argument in unknown))
+    unknown = [f"{argument.name}: {argument.unsaid}" for argument in function.arguments if not argument.drawn]
+    function.problem = "; ".join(unknown) or _tried(solution, function, sandbox)
+
+
+def _tried(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> str:
+    """Note what comes back; return why it cannot be graded, "" where it can."""
     namespace: dict[str, Any] = {"np": np, "Formula": Formula, "texts": texts}
     exec(written("draws.py", functions=[function]), namespace)
     draw = namespace[function.draw_functions[USUAL]]
@@ -421,7 +364,7 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
         for place in (1, 2)  # the public and the hidden size
         for seed in range(3)  # several, as shapes and keys may depend on the numbers
     ]
-    outcomes = _call(solution, function, sandbox, calls)
+    outcomes = _call(solution, function, sandbox, calls, None)
     for outcome in outcomes:
         if outcome.observation is None:
             raised = outcome.raised
@@ -429,36 +372,29 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
             if outcome.loading:
                 raise UsageError(f"{solution.path} cannot be loaded: {why or outcome.status}.")
             line = f" (line {raised.line})" if raised and raised.line else ""
-            return replace(function, problem=" ".join(f"{why or outcome.status}".split())[:120] + line)
+            return " ".join(f"{why or outcome.status}".split())[:120] + line
     facts = outcomes[0].observation.facts if outcomes[0].observation else {}
     kind, result = str(facts.get("kind")), facts.get("result")
-    if kind == "nothing" and (changed := _changed(function, calls, outcomes)):
-        return replace(function, returns=changed, kind=kind)
-    names = _numeric_parts(function, kind, result, facts.get("parts"))
+    names = _numeric_parts(function.name, kind, result, facts.get("parts"))
     parts = _call(solution, function, sandbox, calls, names) if names else []
     arrays = {name: _arrays(parts, name) for name in names}
     if not names or any(len(several) < len(calls) for several in arrays.values()):
         if kind == "nothing" or (result == kind and kind != "text"):
-            section = GUIDE.format(OUTPUT if kind == "nothing" else OBJECTS)
-            return replace(function, problem=f"it returns {kind}; {section}, says how that is graded")
-        return function  # compared as it is, such as a dictionary of other keys for other arguments
+            return (
+                f"it returns {kind}; {GUIDE.format(OUTPUT if kind == 'nothing' else OBJECTS)}, says how that is graded"
+            )
+        return ""  # compared as it is, such as a dictionary of other keys for other arguments
     if not all(np.isfinite(array).all() for several in arrays.values() for array in several):
-        section = GUIDE.format(GRADABLE)
-        return replace(function, problem=f"it returns nan, which no answer equals, or what is infinite; see {section}")
+        return f"it returns nan, which no answer equals, or what is infinite; see {GUIDE.format(GRADABLE)}"
     shapes = {name: _shape(function, several) for name, several in arrays.items()}
-    is_declared = solution.values != "torch" or kind in ("a list", "a dictionary")
-    slopes = {}
+    function.returns = shapes[names[0]] if names == [function.name] else shapes
+    function.kind = kind if solution.values != "torch" or kind in ("a list", "a dictionary") else ""
     floats = [name for name, shape in function.shapes.items() if shape.startswith("float[")]
-    for name in names if solution.values == "torch" else ():
-        gradients = _call(solution, function, sandbox, calls[:1], names, floats, [name])
-        found = {leaf: _arrays(gradients, f"gradient {leaf}") for leaf in floats}
-        slopes[name] = [leaf for leaf, several in found.items() if any(array.any() for array in several)]
-    return replace(
-        function,
-        returns=shapes[names[0]] if names == [function.name] else shapes,
-        kind=kind if is_declared else "",
-        slopes=slopes,
-    )
+    if solution.values == "torch" and floats:  # of the first part, where there are several
+        outcomes = _call(solution, function, sandbox, calls[:1], names, floats)
+        slopes = {leaf: _arrays(outcomes, f"gradient {leaf}") for leaf in floats}
+        function.leaves = [leaf for leaf, several in slopes.items() if any(array.any() for array in several)]
+    return ""
 
 
 def _call(
@@ -466,23 +402,20 @@ def _call(
     function: SourceFunction,
     sandbox: Sandbox,
     calls: Sequence[Mapping[str, Any]],
-    names: Sequence[str] = (),
+    names: Sequence[str] | None,
     leaves: Sequence[str] = (),
-    gradients_of: Sequence[str] = (),
 ) -> list[Outcome]:
     """Call the solution's function with each of these arguments; without `names` what comes back is told as it is."""
+    by_name = [argument.name for argument in function.arguments if argument.by_name]
+    returns = None if names is None else dict.fromkeys(names, "float")
+    declared = Function(
+        function.name, function.shapes, returns, function.sizes, {}, values=solution.values, by_name=by_name
+    )
+    call = Call("", "a trial", "", lambda rng, sizes: {}, options={"leaves": leaves})
+    planned = Planned("trial", "public", declared, LAWS["values"], call, frozenset())
     requests = []
     for arguments in calls:
-        draft = Calls(ModuleType("oracle"), None, solution.values).case(
-            "trial",
-            "a trial",
-            function.name,
-            arguments,
-            dict.fromkeys(names, "") if names else None,
-            by_name=[argument.name for argument in function.arguments if argument.by_name],
-            leaves=leaves,
-            gradients_of=gradients_of,
-        )
+        draft = draft_of(planned, arguments, ModuleType("oracle"))
         blob = safetensors.numpy.save({**draft.inputs})
         requests.append(Request("trial", function.name, "call", draft.params, blob, 5.0))
     program = Program("solution", solution.text, {}, written("probes.py"), solution.values == "torch")
@@ -495,37 +428,20 @@ def _arrays(outcomes: Sequence[Outcome], name: str) -> list[Array]:
     return [part.array for part in returned if part is not None and part.array is not None]
 
 
-def _changed(
-    function: SourceFunction, calls: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]
-) -> dict[str, str]:
-    """Return the shapes of the arguments that the calls have changed in place."""
-    shapes = {}
-    for name in function.shapes:
-        after = f"{name} {AFTERWARDS}"
-        arrays = _arrays(outcomes, after)
-        facts = [outcome.observation.facts.get(after) for outcome in outcomes if outcome.observation]
-        if any(not np.array_equal(array, call[name]) for array, call in zip(arrays, calls, strict=False)):
-            shapes[after] = _shape(function, arrays)
-        elif any(fact not in (None, call[name]) for fact, call in zip(facts, calls, strict=True)):
-            shapes[after] = "other"
-    return shapes
+def _numeric_parts(name: str, kind: str, result: Any, parts: Any) -> list[str]:
+    """Name the parts that are numbers; none where what comes back is compared as it is.
 
-
-def _numeric_parts(function: SourceFunction, kind: str, result: Any, parts: Any) -> list[str]:
-    """Name the parts that are numbers; none where what comes back is compared as it is."""
-
-    def is_numeric(part: Any) -> bool:
-        return is_numbers(part) or type(part) in (int, float)
-
-    if kind.startswith("a tuple of "):
-        count = int(kind.rpartition(" ")[2])
-        of_numbers = isinstance(parts, list) or (isinstance(result, list) and all(map(is_numeric, result)))
-        return [f"part{place + 1}" for place in range(count)] if of_numbers else []
-    if kind in ("a tensor", "a NumPy array", "a number") or (isinstance(result, list) and is_numbers(result)):
-        return [function.name]
-    if isinstance(parts, list):
-        return [str(part) for part in parts] if len(parts) > 1 or kind == "a dictionary" else []
-    return [*result] if isinstance(result, dict) and len(result) > 1 and all(map(is_numeric, result.values())) else []
+    result   what comes back, as JSON makes it
+    parts    names of the parts of a container of arrays
+    """
+    if kind in ("a tensor", "a NumPy array", "a number") or (kind == "a list" and is_numbers(result)):
+        return [name]
+    if isinstance(result, list) and kind.startswith("a tuple of "):
+        result = {f"part{place + 1}": part for place, part in enumerate(result)}
+    if isinstance(result, dict) and (len(result) > 1 or kind.startswith("a tuple")):
+        return [*result] if all(is_numbers(part) or type(part) in (int, float) for part in result.values()) else []
+    several = isinstance(parts, list) and (len(parts) > 1 or kind != "a list")
+    return [*map(str, parts)] if several else []
 
 
 def _shape(function: SourceFunction, arrays: Sequence[Array]) -> str:
@@ -576,26 +492,23 @@ def functions_text(functions: Sequence[SourceFunction]) -> str:
     return written("functions.py", functions=functions, draws=written("draws.py", functions=functions))
 
 
-def _items_text(name: str, title: str, solution: Solution, functions: Sequence[SourceFunction]) -> str:
-    """Return the text of items.toml: 100 points in all; the items of functions that are not graded are in comments."""
+def _items(functions: Sequence[SourceFunction]) -> list[dict[str, Any]]:
+    """List the items, 100 points in all; those of functions that are not graded come last, and have none."""
     graded = [function for function in functions if not function.problem] or functions  # a file needs an item
     items: list[dict[str, Any]] = []
     for function in [*graded, *(function for function in functions if function not in graded)]:
         for kind, laws in function.laws.items():
-            weight, what, hint = ITEMS[kind]
+            weight, title, hint = ITEMS[kind]
             draws = [*function.draw_functions] if kind == "values" and function.further_draws else []
-            share = {"points": weight if function in graded else 0, "draws": draws, "laws": laws}
-            items.append(
-                {"function": function, "kind": kind, "title": what.format(function.name), "hint": hint} | share
-            )
-    total = sum(item["points"] for item in items)
-    exact = [100 * item["points"] / total for item in items]
-    shares = [int(share) for share in exact]
-    for place in sorted(range(len(items)), key=lambda k: shares[k] - exact[k])[: 100 - sum(shares)]:
-        shares[place] += 1  # the largest remainders are rounded up
-    imported = [name for name in PACKAGES if re.search(rf"^\s*(?:import|from) {name}\b", solution.text, re.MULTILINE)]
-    numbered = [item | {"points": share} for item, share in zip(items, shares, strict=True)]
-    return written("items.toml", name=name, title=title, packages=imported, items=numbered)
+            texts = {"title": title.format(function.name), "hint": hint, "draws": draws, "laws": laws}
+            items.append({"function": function, "kind": kind, "points": weight * (function in graded), **texts})
+    total, before = sum(item["points"] for item in items), 0
+    for item in items:  # each ends where its share of the sum does, rounded
+        item["points"], before = (
+            round(100 * (before + item["points"]) / total) - round(100 * before / total),
+            before + item["points"],
+        )
+    return items
 
 
 # Making the assignment
@@ -639,32 +552,28 @@ def new_assignment(root: Path, name: str, title: str, solution: Solution, *, rep
 def _make(root: Path, name: str, title: str, solution: Solution) -> NewAssignment:
     """Try the functions, write the files, and take away laws that the solution does not keep until all cases pass."""
     sys.dont_write_bytecode = True  # files are written again within a second
-    fixtures, solutions = root / "fixtures" / name, root / "solution" / name
-    fixtures.mkdir(parents=True)
-    solutions.mkdir(parents=True)
-    (solutions / f"{name}.py").write_text(solution.text, encoding="utf-8")
-    (fixtures / "probes.py").write_text(written("probes.py"), encoding="utf-8")
+    fixtures, functions = root / "fixtures" / name, solution.functions
+    imported = [one for one in PACKAGES if re.search(rf"^\s*(?:import|from) {one}\b", solution.text, re.MULTILINE)]
 
-    def write(functions: Sequence[SourceFunction]) -> bool:
-        """Write all files that depend on the trial; return whether any function is graded."""
+    def write() -> bool:
+        """Write all files; return whether any function is graded."""
         context = {"name": name, "title": title, "functions": functions}
-        for path, text in (
-            (fixtures / "functions.py", functions_text(functions)),
-            (fixtures / "items.toml", _items_text(name, title, solution, functions)),
-            (fixtures / "oracle.py", written("oracle.py", **context)),
-            (fixtures / "mistakes.py", written("mistakes.py", **context)),
-            (solutions / "README.md", written("README.md", **context)),
-        ):
+        for path, text in {
+            fixtures / "functions.py": functions_text(functions),
+            fixtures / "items.toml": written("items.toml", packages=imported, items=_items(functions), **context),
+            **{fixtures / file: written(file, **context) for file in ("oracle.py", "mistakes.py", "probes.py")},
+            root / "solution" / name / "README.md": written("README.md", **context),
+            root / "solution" / name / f"{name}.py": solution.text,
+        }.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         return any(not function.problem for function in functions)
 
     with Sandbox() as sandbox:
-        functions = [try_function(solution, function, sandbox) for function in solution.functions]
-        before: list[SourceFunction] = []
-        is_graded = write(functions)
-        while is_graded and functions != before:  # without a law, other cases have other sizes
-            before, functions = functions, _examine(load_assignment(fixtures), functions, sandbox)
-            is_graded = write(functions)
+        for function in functions:
+            try_function(solution, function, sandbox)
+        while (is_graded := write()) and _examine(load_assignment(fixtures), functions, sandbox):
+            pass  # without a law, other cases have other sizes
         assignment = load_assignment(fixtures)
         cases = regenerate(assignment, fixtures, sandbox=sandbox) if is_graded else 0
     files = (path.read_text(encoding="utf-8") for path in fixtures.iterdir() if path.is_file())
@@ -673,55 +582,34 @@ def _make(root: Path, name: str, title: str, solution: Solution) -> NewAssignmen
     return NewAssignment(len(assignment.items), cases, todos, not_graded)
 
 
-def _examine(assignment: Assignment, functions: Sequence[SourceFunction], sandbox: Sandbox) -> list[SourceFunction]:
-    """Hold the solution against each derived case; leave out further draws and laws that it does not keep."""
+def _examine(assignment: Assignment, functions: Sequence[SourceFunction], sandbox: Sandbox) -> bool:
+    """Hold the solution against each derived case; note further draws and laws that it does not keep, if any."""
     exam, drawing = import_generator(assignment)[FUNCTIONS].EXAM, Drawing(assignment, sandbox)
-    cases_of = exam.planned(assignment)
-    off = {function.name: {**function.off} for function in functions}
-    refused = {function.name: {**function.refused} for function in functions}
+    named, is_blamed = {function.name: function for function in functions}, False
 
-    def draft_case(item: Item, planned: Planned) -> tuple[Draft, Case]:
+    def check(item: Item, planned: Planned) -> None:
         draft = exam.draft(planned, OPEN_SECRET, drawing)
         check_draft(draft)
-        return draft, case_of(item, draft, planned.visibility)
+        check_solution(assignment, [case_of(item, draft, planned.visibility)], {draft.case: draft}, sandbox)
 
-    def check(*pairs: tuple[Draft, Case]) -> None:
-        check_solution(assignment, [case for _, case in pairs], {draft.case: draft for draft, _ in pairs}, sandbox)
-
-    def blame(item: Item, planned: Planned, error: Exception) -> None:
-        """Note the further draw of the case, or the law without which it passes; else the law that adds the case."""
-        why = " ".join(str(error).removeprefix(f"{planned.case}: ").split())[:120]
-        if planned.call.draw not in ("", USUAL):
-            refused[item.function].setdefault(planned.call.draw, why)
-            return
-        for law in (LAWS[name] for name in item.laws if LAWS[name].aspects):
-            with contextlib.suppress(Exception):
-                check(draft_case(item, replace(planned, aspects=planned.aspects - law.aspects)))
-                off[item.function].setdefault(law.name, why)
-                return
-        off[item.function].setdefault(planned.law.name, why)
-
-    for item in assignment.items:
-        made = []
-        for planned in cases_of[item.id]:
-            try:
-                made.append((planned, draft_case(item, planned)))
-            except Exception as error:  # NumPy's own, too, of arguments that a law changed
-                blame(item, planned, error)
+    cases_of = exam.planned(assignment)
+    for item, planned in [(each, one) for each in assignment.items for one in cases_of[each.id]]:
         try:
-            check(*(pair for _, pair in made))
-        except FixtureError:
-            for planned, pair in made:
-                try:
-                    check(pair)
-                except FixtureError as error:
-                    blame(item, planned, error)
-    return [
-        replace(
-            function,
-            off={law: why for law, why in off[function.name].items() if law != "values"},
-            refused=refused[function.name],
-            problem=function.problem or off[function.name].get("values", ""),
-        )
-        for function in functions
-    ]
+            check(item, planned)
+            continue
+        except Exception as error:  # NumPy's own, too, of arguments that a law changed
+            why = " ".join(str(error).removeprefix(f"{planned.case}: ").split())[:120]
+        function, is_blamed, blamed = named[item.function], True, planned.law.name
+        if planned.call.draw not in ("", USUAL):
+            function.refused.setdefault(planned.call.draw, why)
+            continue
+        for law in (LAWS[name] for name in item.laws if LAWS[name].aspects):
+            with contextlib.suppress(Exception):  # the law without which it passes, else the one that adds the case
+                check(item, replace(planned, aspects=planned.aspects - law.aspects))
+                blamed = law.name
+                break
+        if blamed == "values":
+            function.problem = why
+        else:
+            function.off.setdefault(blamed, why)
+    return is_blamed

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_calls import array, calls, verdict
+from declared import Declared
+from test_calls import array, verdict
 
 from autograder.authoring.declarations import Draft, check_draft
 from autograder.authoring.faults import Misnamed, Refusal
@@ -18,12 +19,12 @@ from autograder.sandbox.calls import Observation, Returned
 X = {"x": array(3), "y": array(3)}
 ORACLE = "def both(x, y): return x + y, x * y\ndef both_gradient(x, y): return 1 + y, 1 + x"
 PARTS: Any = {"sum": "row", "product": "row"}
-LEAVES: Any = {"x": "row", "y": "row"}
+LEAVES = ["x", "y"]
 
 
 def both(**more: Any) -> Draft:
     given = {"leaves": LEAVES, "gradients_of": ["sum", "product"], **more}
-    return calls(ORACLE, "torch").case("both", "…", "both", X, PARTS, **given)
+    return Declared(ORACLE, "torch").case("both", X, PARTS, **given)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +45,12 @@ def test_gradients_are_of_the_sum_of_named_parts(returned: str, told: str) -> No
 
 def test_gradients_are_of_the_first_part_by_default() -> None:
     oracle = ORACLE.replace("1 + y, 1 + x", "1 + 0 * x, 1 + 0 * y")
-    draft = calls(oracle, "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
+    draft = Declared(oracle, "torch").case("both", X, PARTS, leaves=LEAVES)
     assert verdict(draft, "def both(x, y): return x + y, (x * y).detach()") == ""
 
 
 def test_oracle_with_too_few_gradients_is_told() -> None:
-    draft = calls(ORACLE.replace("1 + y, 1 + x", "1 + y"), "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
+    draft = Declared(ORACLE.replace("1 + y, 1 + x", "1 + y"), "torch").case("both", X, PARTS, leaves=LEAVES)
     with pytest.raises(
         Misnamed, match="the oracle both_gradient returns 1, and leaves are x, y: a tuple of a gradient"
     ):
@@ -75,8 +76,8 @@ def test_oracle_with_too_few_gradients_is_told() -> None:
     ],
 )
 def test_wrong_kind_is_not_told_as_a_cut_graph(kind: str, returns: list[str], told: str) -> None:
-    draft = calls("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x", "torch").case(
-        "f", "…", "f", {"x": array(3)}, "row", leaves=["x"]
+    draft = Declared("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x", "torch").case(
+        "f", {"x": array(3)}, "row", leaves=["x"]
     )
     params = {**draft.params, "returns": returns}
     expected = [e for e in draft.answer(draft.inputs, draft.params) if e.kind == "gradient"]
@@ -105,28 +106,24 @@ MASK = "def mask(n): return [[-math.inf if k > i else 0.0 for k in range(n + 1)]
     ],
 )
 def test_equal_infinities_are_equal_and_nothing_else_is(returned: str, told: str) -> None:
-    draft = calls(MASK, "numpy").case(
-        "mask", "…", "mask", {"n": 3}, "query key", infinite="what is not seen weighs nothing", example=True
-    )
+    draft = Declared(MASK, "numpy").case("mask", {"n": 3}, "query key", infinite="what is not seen weighs nothing")
     assert (
         verdict(draft, f"import numpy as np\ndef mask(n):\n  with np.errstate(all='ignore'): return {returned}") == told
     )
 
 
 def test_unintended_infinity_and_any_nan_are_refused() -> None:
-    draft = calls(MASK, "numpy").case("mask", "…", "mask", {"n": 3}, "query key", example=True)
+    draft = Declared(MASK, "numpy").case("mask", {"n": 3}, "query key")
     with pytest.raises(Refusal, match="mask is infinite somewhere: other numbers, or infinite="):
         check_draft(draft)
-    nan = calls(MASK.replace("-math.inf", "math.nan"), "numpy").case(
-        "mask", "…", "mask", {"n": 3}, "query key", infinite="…", example=True
-    )
+    nan = Declared(MASK.replace("-math.inf", "math.nan"), "numpy").case("mask", {"n": 3}, "query key", infinite="…")
     with pytest.raises(Refusal, match="mask is nan somewhere, which no answer equals: nan is not graded"):
         check_draft(nan)
 
 
 def test_tolerance_beside_infinities_is_of_the_finite_values() -> None:
-    draft = calls("def f(x): return np.append(x, np.inf)", "numpy").case(
-        "f", "…", "f", {"x": array(3)}, "place", infinite="the last bound"
+    draft = Declared("def f(x): return np.append(x, np.inf)", "numpy").case(
+        "f", {"x": array(3)}, "place", infinite="the last bound"
     )
     check_draft(draft)
     (value, *_) = draft.answer(draft.inputs, draft.params)

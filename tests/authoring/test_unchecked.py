@@ -28,10 +28,12 @@ public = ["shift-refused"]
 hidden = ["shift-refused-other"]
 """
 DRAFTS = """
-    calls = Calls(oracle, draw)
     for case, factor in (("shift-refused", {}), ("shift-refused-other", {})):
-        raises = {{"refused": ({{"factor": factor}}, [])}}
-        yield calls.case(case, f"factor {{factor}}", "shift", {{"x": [[1.0]], "factor": 2.0}}, raises=raises)
+        params = {{"function": "shift", "arguments": ["x", "factor"], "values": "torch", "returns": []}}
+        params |= {{"given": {{"factor": 2.0}}, "raises": {{"refused": {{"factor": factor}}}}}}
+        told = [error("refused", "shift", "ValueError")]
+        inputs = {{"x": np.array([[1.0]])}}
+        yield Draft(case, f"factor {{factor}}", "call", inputs, lambda *given: told, params, free=("x", "factor"))
 """
 
 
@@ -53,7 +55,9 @@ def refusing(kit: Path, first: object, second: object) -> Exam:
         path.write_text(path.read_text() + more)
     change(kit / "solution" / "toy" / "toy.py", "import torch\n", "import numpy as np\nimport torch\n")
     change(
-        toy / "cases.py", "import numpy as np\n", "import numpy as np\nfrom autograder.authoring.calls import Calls\n"
+        toy / "cases.py",
+        "import numpy as np\n",
+        "import numpy as np\nfrom autograder.authoring.declarations import error\n",
     )
     regenerate_into(toy, toy)
     return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)))

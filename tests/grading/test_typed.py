@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from declared import Declared
 
-from autograder.authoring.calls import Calls, Formula
+from autograder.authoring.calls import Formula
 from autograder.grading.counterexamples import CALLED, call_lines, short_call, with_calls
 from autograder.grading.fixtures import Case
 from autograder.vocabulary.report import CaseResult, ItemResult, Verdict, Visibility
@@ -27,8 +27,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def case(values: Any = "torch", visibility: Visibility = "public", arguments: Any = None, **more: Any) -> Case:
-    calls = Calls(ModuleType("oracle"), None, values)
-    draft = calls.case("g-small", "…", "g", arguments or ARGUMENTS, "state", **more)
+    draft = Declared("", values).case("g", arguments or ARGUMENTS, "state", **more)
     return Case("g-small", "g-values", "g", "…", visibility, "call", draft.params, draft.inputs, (), {})
 
 

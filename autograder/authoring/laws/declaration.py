@@ -13,6 +13,7 @@ The laws (`autograder.authoring.laws`) derive from it the cases of each item and
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +21,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autograder.authoring.faults import Misnamed
+from autograder.authoring.faults import Misnamed, likely
 
 Arguments = Mapping[str, Any]
 Draw = Callable[..., Arguments]
 SHAPE = re.compile(r"(float|int|bool)\[(.*)\]|float|int|bool|word|function|other")
 USUAL = "usual"
+OPTIONS = ("dtype", "gradients_of", "constant", "infinite", "sampled", "rtol", "atol")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Error:
     instead: Mapping[str, Any]
     mentions: Sequence[str] = ()
     kind: str = "ValueError"
+
+    def __post_init__(self) -> None:
+        """Refuse a text in place of a list, whose letters nobody meant."""
+        if isinstance(self.mentions, str):
+            raise Misnamed(f"mentions is {self.mentions!r}", f'a list: mentions=["{self.mentions}"]')
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,10 @@ class Function:
     fixed       arguments whose values a counterexample may not simplify (whole numbers are never simplified)
     valid       whether the contract speaks of such arguments (of counterexamples that were made simpler)
     tolerances  draw → {"rtol": …, "atol": …} where usual ones are too strict
-    options     more that `Calls.case` takes
+    options     dtype: of values where no array goes in; gradients_of: the parts of what is returned whose sum gradients
+                are of, the first if nothing is said; constant: whether the result must carry no graph; infinite: why
+                some of what is expected may be infinite; sampled: how often a right answer is refused, where values
+                are statistics of random draws, with `atol`; rtol, atol
     by_name     arguments that have no place in the signature
     probe       of probes.py that calls it; params: more parameters of that probe
     driver      of probes.py, which uses what students write and returns what is judged, as for a class: the arguments
@@ -141,8 +151,17 @@ class Function:
             if unknown := [part for part in parts if part not in self.sizes]:
                 raise Misnamed(f"{self.name}: {argument} has the axis {unknown[0]!r}", "an axis that `sizes` names")
         for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed", "by_name"):
+            if isinstance(listed := getattr(self, part), str):
+                raise Misnamed(f"{part} of {self.name} is {listed!r}", f'a list: {part}=["{listed}"]')
             if unknown := [name for name in getattr(self, part) if name not in self.arguments]:
                 raise Misnamed(f"{part} of {self.name} names {unknown[0]!r}", f"one of {', '.join(self.arguments)}")
+        if unknown := [name for name in self.options if name not in OPTIONS]:
+            raise Misnamed(f"{self.name} has the option {unknown[0]!r}", likely(unknown[0], OPTIONS))
+        for several in (self.options, *self.tolerances.values(), *(each.options for each in self.examples.values())):
+            for name in {*several} & {"rtol", "atol"}:
+                if not (isinstance(several[name], numbers.Real) and several[name] >= 0):
+                    right = f"a number that is not negative, such as {name}=1e-6"
+                    raise Misnamed(f"{name} of {self.name} is {several[name]!r}", right)
         for place in (1, 2):
             sizes = [several[place] for several in self.sizes.values()]
             if len(set(sizes)) < len(sizes):

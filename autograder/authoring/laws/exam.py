@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.calls import AFTERWARDS, Calls, Formula
-from autograder.authoring.declarations import Draft, Expectation, fact, generator_for
+from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
+from autograder.authoring.laws.cases import Planned, draft_of
 from autograder.authoring.laws.declaration import USUAL, Arguments, Function
-from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
+from autograder.authoring.laws.laws import LAWS, Call, Place, usual_call
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.counterexamples import Trial
 from autograder.vocabulary.report import Visibility
@@ -27,19 +27,6 @@ PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
 VALUES_ALONE = frozenset({"values"})
 CONSTANT_DRAWS = 8  # of which one is another where a draw draws anything
 STEPS = 20  # trials over which sizes grow from the least to public ones; those after have public ones
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A case to be: its name, the law that adds it, how it is called."""
-
-    case: str
-    visibility: Visibility
-    function: Function
-    law: Law
-    call: Call
-    aspects: frozenset[str]
-    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,64 +110,10 @@ class Exam:
 
         def anew(number: int = 0) -> Draft:
             key = f"{planned.case} {number}" if number else planned.case
-            return self._called(planned, call.arguments(generator_for(secret, key), call.sizes), draw)
+            return draft_of(planned, call.arguments(generator_for(secret, key), call.sizes), self.oracle, draw)
 
         made = anew()
         return made if call.finish is None else call.finish(made, anew)
-
-    def _called(self, planned: Planned, arguments: Mapping[str, Any], draw: Any) -> Draft:
-        function, call, aspects = planned.function, planned.call, planned.aspects
-        calls = Calls(self.oracle, draw, function.values, function.driver or "call")  # type: ignore[arg-type]
-        returns = function.returned(arguments)
-        parts = [*returns] if isinstance(returns, Mapping) else [function.name]
-        if unknown := [part for part in planned.parts if part not in parts]:
-            told = f"{planned.case}: its item judges the part {unknown[0]!r} of {function.name}"
-            raise Misnamed(told, likely(unknown[0], parts))
-        options = {"by_name": function.by_name, **function.options, **call.options}
-        arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
-        for key in ("transposed", "sliced", "by_name"):  # a draw may leave out an optional argument
-            if key in options:
-                options[key] = [name for name in options[key] if name in arguments]
-
-        def resolved(instead: Any) -> Any:
-            """Compute what stands instead of an argument where that depends on the usual arguments."""
-            return instead(arguments) if callable(instead) and not isinstance(instead, Formula) else instead
-
-        kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
-        if kinds:
-            raised = options["raises"].items()
-            options["raises"] = {
-                name: ({key: resolved(value) for key, value in instead.items()}, words)
-                for name, (instead, words, _) in raised
-            }
-        differentiated: dict[str, Any] = {
-            "leaves": [name for name in function.leaves if name in arrays] if "gradient" in aspects else [],
-            "constants": [name for name in function.constants if name in arrays] if "constants" in aspects else [],
-        }
-        more = {**function.tolerances.get(call.draw, {}), **({} if "raises" in options else differentiated), **options}
-        more["leaves"] = {name: " ".join(function.axes(name)) for name in more.get("leaves", ())}
-        draft = calls.case(
-            planned.case,
-            call.title,
-            function.name,
-            arguments,
-            returns,
-            kind=function.kind,
-            free=[*arguments],
-            square="sizes are the law's",
-            zero="values are the draw's",
-            example=call.example,
-            **more,
-        )
-        answer = functools.partial(_judged, function, draft.answer, aspects, planned.parts, kinds)
-        params = {**draft.params, **function.params, **call.params, "bound": True, "results": True}
-        for way in params.get("also", {}).values():
-            way |= {
-                key: [name for name in way[key] if name in arrays] for key in ("transposed", "sliced") if key in way
-            }
-        return replace(
-            draft, probe=function.driver or function.probe, answer=answer, params=params, hint=planned.law.hint
-        )
 
     def _function(self, item: Item) -> Function:
         if item.function not in self.functions:
@@ -222,7 +155,7 @@ class Exam:
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
         planned = Planned("", "public", function, LAWS["values"], call, call.judged or aspects, item.parts)
-        draft = self._called(planned, _valid_arguments(function, call, rng), None)
+        draft = draft_of(planned, _valid_arguments(function, call, rng), self.oracle)
         axes = {
             name: " ".join(function.axes(name))
             for name, array in draft.inputs.items()
@@ -293,83 +226,6 @@ def _steps(axes: int) -> list[tuple[int, ...]]:
 def _shown_sizes(sizes: Mapping[str, int]) -> str:
     """Say the sizes of a call: `run 5, action 3`."""
     return ", ".join(f"{axis} {size}" for axis, size in sizes.items())
-
-
-def _judged(
-    function: Function,
-    answer: Callable[..., Sequence[Expectation]],
-    aspects: frozenset[str],
-    parts: Sequence[str],
-    kinds: Mapping[str, str],
-    inputs: Any,
-    params: Any,
-) -> list[Expectation]:
-    """Keep of what holds of a call what the item's laws look at; the oracle gets the defaults of what is left out."""
-    names = [name for name in function.arguments if name in params["arguments"] or name in function.defaults]
-    defaults = {name: default for name, default in function.defaults.items() if name not in inputs}
-    complete = {**params, "arguments": names, "given": {**defaults, **params.get("given", {})}}
-    expected = answer(inputs, complete)
-    slopes = [one.array for one in expected if one.kind == "gradient" and one.array is not None]
-    if function.detached and slopes and not any(slope.any() for slope in slopes):
-        expected = [replace(one, attached=None) for one in expected if one.kind != "gradient"]
-    if "unmodified" in aspects:
-        expected = [*expected, *_unmodified(params)]
-    changed = [f"{name} {AFTERWARDS}" for name in params.get("changes", ())]
-    found = [
-        kept
-        for one in expected
-        if (kept := one if one.kind == "fact" and one.name in changed else _kept(one, aspects, parts)) is not None
-    ]
-    if "alike" in aspects:
-        alike = [one for one in expected if one.kind in ("value", "gradient") or one.name == "result"]
-        alike = [one for one in alike if not parts or one.kind != "value" or one.name in parts]
-        found = [one for one in found if "values" in aspects and one.kind == "value"] + [
-            replace(one, name=f"{one.name} {label}", like=one.name, what=f"{one.what} {label}", attached=None)
-            for label in params["also"]
-            for one in alike
-        ]
-    return [replace(one, value={**one.value, "type": kinds[one.name]}) if one.name in kinds else one for one in found]
-
-
-def _unmodified(params: Mapping[str, Any]) -> Iterator[Expectation]:
-    """What holds of arguments that are no arrays, and of gradients that the caller wants recorded."""
-    function, held = params["function"], params.get("given", {})
-    for name, one in held.items():
-        if isinstance(one, list | dict) and name not in params.get("changes", ()):
-            message = f"{function} should leave {name} as it is, {{expected}}, but afterwards it is {{observed}}."
-            yield fact(f"{name} {AFTERWARDS}", name, one, message)
-    if params.get("values", "torch") == "torch":
-        message = f"{function} should leave requires_grad of its arguments as it is, but changed that of {{observed}}."
-        yield fact("tracked", "requires_grad of the arguments", [], message)
-
-
-def _kept(one: Expectation, aspects: frozenset[str], parts: Sequence[str]) -> Expectation | None:
-    """Leave out an expectation that no law of the item looks at, or forgive it what none does."""
-    if one.kind != "value":
-        judged_by = _aspects_of(one)
-        return one if not judged_by or judged_by & aspects else None
-    if parts and one.name not in parts and "dtype" not in aspects:
-        return None
-    judged = aspects if not parts or one.name in parts else aspects - {"values"}
-    forgiven = tuple(what for what in ("values", "dtype") if what not in judged)
-    if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
-        forgiven = (*forgiven, "axes")
-    return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
-
-
-def _aspects_of(one: Expectation) -> set[str]:
-    """Name the aspects that look at an expectation which is no value; none where every item judges it."""
-    if one.kind != "fact":
-        return {"unchanged": {"unmodified"}, "gradient": {"gradient"}, "error": {"errors", "calls"}}.get(
-            one.kind, set()
-        )
-    if one.name.startswith("calls of "):
-        return {"calls"}
-    if one.name.startswith("pull of "):
-        return {"constants"}
-    if one.name == "tracked" or one.name.endswith(AFTERWARDS):
-        return {"unmodified"}
-    return {"kind"} if one.name == "kind" else set()
 
 
 def shown(draft: Draft, function: Function) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Call:
     draw      the name of the draw whose tolerances count
     arguments (rng, sizes) → arguments
     sizes     of the axes; those that are the function's usual ones may be made larger, so that no two cases agree
-    options   of `Calls.case`: transposed, by_name, raises
+    options   beside those of the function: leaves, constants, raises, counted, tolerances
     params    more parameters of the probe: aliases, graphs, recording
     finish    make another draft of the one that was made, such as several calls of one: (draft, draft anew) → draft
     example   whether the numbers are the same in every set
@@ -216,9 +216,8 @@ def unmodified(function: Function, draws: Sequence[str], place: Place) -> Iterat
     """Make usual calls, and one that raises."""
     yield from values(function, draws, place)
     for error in [*function.errors.values()][: 2 - place]:
-        raises, judged = {"error": (error.instead, error.mentions, error.kind)}, frozenset({"unmodified"})
-        title, sizes = "a call that raises", function.sized(place)
-        yield usual_call(function, draws[0], "raising", title, sizes, raises=raises, judged=judged)
+        title, sizes, judged = "a call that raises", function.sized(place), frozenset({"unmodified"})
+        yield usual_call(function, draws[0], "raising", title, sizes, raises={"error": error}, judged=judged)
 
 
 @law(
@@ -409,7 +408,7 @@ def errors(function: Function, draws: Sequence[str], place: Place) -> Iterator[C
     for number, (label, several) in enumerate(refused.items()):
         if (number % 2 == 0) == (place == 1) or len(refused) == 1:
             draw = draws[number % len(draws)]
-            raises = {f"error {n}": (one.instead, one.mentions, one.kind) for n, one in enumerate(several, start=1)}
+            raises = {f"error {n}": error for n, error in enumerate(several, start=1)}
             shown = [
                 f"{name} {value!r}" for one in several for name, value in one.instead.items() if not callable(value)
             ]
@@ -443,6 +442,6 @@ def callables(function: Function, draws: Sequence[str], place: Place) -> Iterato
         def raising(arguments: Arguments, name: str = name) -> dict[str, str]:
             return {**arguments[name].stated, "is": "1 / 0"}
 
-        raises: dict[str, Any] = {f"what {name} raises": ({name: raising}, [], "ZeroDivisionError")}
+        raises = {f"what {name} raises": Error({name: raising}, [], "ZeroDivisionError")}
         title = f"{name} raises an exception"
         yield usual_call(function, draws[0], f"raising-{name}", title, sizes, raises=raises, judged=judged)
