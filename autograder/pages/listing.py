@@ -5,12 +5,11 @@ Nothing here runs a line of it, everything has a cap, and all of it is escaped.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 
 from markupsafe import Markup, escape
@@ -22,7 +21,7 @@ from autograder.submissions.submission import BREAK, Submission, outlined
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.text import counted, visible
 
-MAX_BYTES = 56_000  # of all listings of a page, as HTML
+MAX_BYTES = 80_000  # of all listings of a page, as HTML
 LINE_BYTES = 60  # of a line's own markup
 MAX_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
@@ -118,20 +117,24 @@ def listing_of(
     """
     if not submission.source and not submission.unread_cells:
         return NOTHING
-    lines = BREAK.split(submission.source)
-    unread, unread_cause = _unread_cells(submission, report, len(lines))
+    count = len(BREAK.split(submission.source))
+    unread, unread_cause = _unread_cells(submission, report, count)
     room = MAX_BYTES - sum(_size(line.html) for piece in unread for line in piece.lines)
     said = {item.item: found.get(item.item) or line_in_message(item.message, submission) for item in report.items}
-    marks = {item: line for item, line in said.items() if line is not None and 1 <= line <= len(lines)}
+    marks = {item: line for item, line in said.items() if line is not None and 1 <= line <= count}
     items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
     cause_at = line_in_message(report.cause, submission)
-    cutter = _Cutter(submission, lines, items, cause_at, room)
+    text = _Text(submission, items, cause_at, room)
     defined = {name: function for name, function in outlined(submission).items() if name in functions}
     spans = {name: (function.first, function.last) for name, function in defined.items()}
+
+    def is_marked(name: str) -> bool:
+        return any(spans[name][0] <= at <= spans[name][1] for at in text.marked)
+
     # Marked functions come first: the room may not be enough for all.
-    ordered = sorted(spans, key=lambda name: (not cutter.is_marked(spans[name]), functions.index(name)))
-    pieces = {name: cutter.piece([spans[name]]) for name in ordered}
-    rest = {cell: cutter.piece(left) for cell, left in cutter.left_by(spans.values()).items()}
+    ordered = sorted(spans, key=lambda name: (not is_marked(name), functions.index(name)))
+    pieces = {name: text.piece([spans[name]]) for name in ordered}
+    rest = {cell: text.piece(left) for cell, left in text.left_by(spans.values()).items()}
     shown = {line.at for piece in (*pieces.values(), *rest.values()) for line in piece.lines if line.number}
     places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
     cause = unread_cause if cause_at not in shown or cause_at is None else (cause_at, submission.place(cause_at))
@@ -149,13 +152,13 @@ def _unread_cells(
     cause: tuple[int, str] | None = None
     room = MAX_BYTES // 2
     for cell in submission.unread_cells[:MAX_UNREAD]:
-        lines = BREAK.split(cell.code)
+        count = len(BREAK.split(cell.code))
         alone = replace(submission, source=cell.code, cells=((1, cell.number),), unread_cells=())
-        at = min(max(cell.line, 1), len(lines))
+        at = min(max(cell.line, 1), count)
         is_cause = cell.note.casefold() in report.cause.casefold()
         if is_cause and cause is None:
             cause = before + at, alone.place(at)
-        piece = _Cutter(alone, lines, {}, at, room // 2).piece([(1, len(lines))])
+        piece = _Text(alone, {}, at, room // 2).piece([(1, count)])
         said = "Python cannot read on from here" if cell.line else "Python cannot read this cell"
         marked = [
             replace(line, at=before + line.at, is_cause=is_cause and line.at == at, said=said if line.at == at else "")
@@ -163,39 +166,37 @@ def _unread_cells(
         ]
         pieces.append(replace(piece, lines=tuple(marked)))
         room -= sum(_size(line.html) for line in marked)
-        before += len(lines)
+        before += count
     if (more := len(submission.unread_cells) - MAX_UNREAD) > 0:
         pieces.append(Piece("", (_row(f"… {counted(more, 'more cell')} that could not be read"),)))
     return tuple(pieces), cause
 
 
-class _Cutter:
-    """Cuts pieces out of a submission until the room, in bytes, is used up."""
+class _Text:
+    """A text to cut pieces out of: in colours, unless that takes more room, in bytes, than there is."""
 
     def __init__(
-        self,
-        submission: Submission,
-        lines: Sequence[str],
-        items: Mapping[int, tuple[ItemResult, ...]],
-        cause: int | None,
-        room: int,
+        self, submission: Submission, items: Mapping[int, tuple[ItemResult, ...]], cause: int | None, room: int
     ) -> None:
-        self.submission, self.lines, self.items, self.cause, self.room = submission, lines, items, cause, room
-        self.marked = sorted({*items, *([] if cause is None else [cause])})
-
-    def is_marked(self, span: Span) -> bool:
-        index = bisect.bisect_left(self.marked, span[0])
-        return index < len(self.marked) and self.marked[index] <= span[1]
+        self.submission, self.items, self.cause, self.room = submission, items, cause, room
+        self.marked = {*items, *([] if cause is None else [cause])}
+        # A line is cut where it is too wide, and at its end: Pygments takes the square of white space over many lines.
+        self.lines = [line.rstrip()[: MAX_WIDTH + 1].expandtabs(TAB) for line in BREAK.split(submission.source)]
+        lines = [line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…" for line in self.lines]
+        # Colours cost a long text time, and more room than it has by itself.
+        self.html = coloured(lines) if sum(map(_size, lines)) <= room else ()
+        self.is_whole = bool(self.html) and sum(map(_size, self.html)) <= room
+        if not self.is_whole:
+            self.html = [escape(visible(line)) for line in lines]
 
     def left_by(self, taken: Iterable[Span]) -> dict[str, list[Span]]:
         """Find what no span has taken, without the empty lines around, by the number of its cell."""
         begins = [begin for begin, _ in self.submission.cells] or [1]
         ends = [*(begin - 2 for begin in begins[1:]), len(self.lines)]  # without the line that names the next cell
-        edges = list(zip(begins, ends, strict=True))
         left: dict[str, list[Span]] = {}
         first = 1
         for next_first, next_last in (*sorted(taken), (len(self.lines) + 1, 0)):
-            for begin, end in edges:
+            for begin, end in zip(begins, ends, strict=True):
                 span = range(max(first, begin), min(next_first - 1, end) + 1)
                 if written := [at for at in span if self.lines[at - 1].strip()]:
                     left.setdefault(self._numbered(written[0])[0], []).append((written[0], written[-1]))
@@ -203,37 +204,28 @@ class _Cutter:
         return left
 
     def piece(self, spans: Sequence[Span]) -> Piece:
-        """Show these lines, with a row where lines between them are left out."""
-        rows: list[Line] = []
-        for span in spans:
-            rows += [_row("⋯")] if rows else []
-            rows += self._rows(*span)
-        (cell, first), (_, last) = self._numbered(spans[0][0]), self._numbered(spans[-1][1])
-        lines = "" if len(spans) > 1 else f"line {first}" if first == last else f"lines {first} to {last}"
-        return Piece(", ".join(filter(None, [f"cell {cell}" if cell else "", lines])), tuple(rows))
+        """Show these lines, or where there is no room for all the first ones and those around marks.
 
-    def _rows(self, first: int, last: int) -> Iterator[Line]:
-        """Show all lines of a span, or where there is no room for them the first ones and those around marks."""
-        lines = [_shortened(line) for line in self.lines[first - 1 : last]]
-        # Colours cost a long text time, and more room than it has by itself.
-        html = coloured(lines) if sum(map(_size, lines)) <= self.room else ()
-        chosen: Iterable[int] = range(first, last + 1)
-        if not html or sum(map(_size, html)) > self.room:
-            near = (range(at - AROUND, at + AROUND + 1) for at in self.marked)
-            wanted = {*range(first, first + HEAD), *itertools.chain.from_iterable(near)}
-            html, chosen = (), sorted(at for at in wanted if first <= at <= last)
-        before = first - 1
-        for at in chosen:
-            text = html[at - first] if html else escape(visible(lines[at - first]))
-            self.room -= _size(text)
-            if self.room < 0:
-                break
-            if at > before + 1:
-                yield _left_out(at - before - 1)
-            before = at
-            yield Line(at, self._numbered(at)[1], text, self.items.get(at, ()), at == self.cause)
-        if last > before:
-            yield _left_out(last - before)
+        A row stands where lines are left out.
+        """
+        rows: list[Line] = []
+        near = {at + offset for at in self.marked for offset in range(-AROUND, AROUND + 1)}
+        for first, last in spans:
+            rows += [_row("⋯")] if rows else []
+            before = first - 1
+            for at in range(first, last + 1):
+                if not (self.is_whole or at < first + HEAD or at in near):
+                    continue
+                self.room -= _size(self.html[at - 1])
+                if self.room < 0:
+                    break
+                rows += [_left_out(at - before - 1)] if at > before + 1 else []
+                before, number = at, self._numbered(at)[1]
+                rows.append(Line(at, number, self.html[at - 1], self.items.get(at, ()), at == self.cause))
+            rows += [_left_out(last - before)] if last > before else []
+        (cell, start), (_, end) = self._numbered(spans[0][0]), self._numbered(spans[-1][1])
+        lines = "" if len(spans) > 1 else f"line {start}" if start == end else f"lines {start} to {end}"
+        return Piece(", ".join(filter(None, [f"cell {cell}" if cell else "", lines])), tuple(rows))
 
     def _numbered(self, at: int) -> tuple[str, int]:
         """Return the number of the cell, "" in a file, and of the line in it."""
@@ -256,28 +248,17 @@ def _left_out(count: int) -> Line:
 # Colours
 
 
-def _shortened(line: str) -> str:
-    """Cut a line that is too wide; without its end, for Pygments takes the square of white space over many lines."""
-    text = line.rstrip()[: MAX_WIDTH + 1].expandtabs(TAB)
-    return text if len(text) <= MAX_WIDTH else f"{text[:MAX_WIDTH]}…"
-
-
-def coloured(lines: Sequence[str]) -> Sequence[Markup]:
+def coloured(source: Sequence[str]) -> Sequence[Markup]:
     """Return each line as markup, without its break; what acts unseen is an escape."""
-    return _coloured_text("\n".join(lines))[: len(lines)]
-
-
-@lru_cache(128)  # in a class many texts are the same, such as imports, and functions as they were handed out
-def _coloured_text(text: str) -> tuple[Markup, ...]:
     lines: list[list[str]] = [[]]
-    pieces = ((_class(kind), piece) for kind, piece in LEXER.get_tokens(text))
+    pieces = ((_class(kind), piece) for kind, piece in LEXER.get_tokens("\n".join(source)))
     for name, run in itertools.groupby(pieces, key=lambda piece: piece[0]):
         for index, part in enumerate("".join(piece for _, piece in run).split("\n")):
             if index:
                 lines.append([])
             html = escape(visible(part))
             lines[-1].append(f'<span class="{name}">{html}</span>' if name and html else html)
-    return tuple(Markup("".join(line)) for line in lines)
+    return [Markup("".join(line)) for line in lines[: len(source)]]
 
 
 @cache
