@@ -41,7 +41,7 @@ from autograder.cli.options import (
     QuietOption,
     course,
 )
-from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
+from autograder.cli.terminal import print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.interpreter import run_in_subprocess
@@ -230,11 +230,10 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
     console.print(exam_table(exam.mistakes, assignment))
     console.print(answers_table(exam))
     if costs:
-        table = empty_table("What each mistake costs of its function")
-        table.add_column("mistake", overflow="fold")  # some are too long for a narrow terminal
-        table.add_column("function", no_wrap=True)
-        for heading in ("points", "of", "share"):
-            table.add_column(heading, justify="right")
+        table = table_of(
+            "What each mistake costs of its function", ("mistake", "function", "points", "of", "share"), ()
+        )
+        table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # some are too long for a narrow terminal
         for fate in exam.costs:
             row = (fate.variant.slug, short_name(fate.variant.function), number(fate.lost), number(fate.of))
             table.add_row(*(escape(visible(cell)) for cell in row), f"{100 * fate.share:.0f} %")

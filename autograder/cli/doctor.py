@@ -97,15 +97,12 @@ def package(requirement: str) -> Examined:
         found = version(name)
     except PackageNotFoundError:
         return Examined(name, "missing", "not installed", advice)
-    if relation == "==" and found.split("+")[0] != wanted:
+    here, needed = ([int(part) for part in re.findall(r"\d+", text.split("+")[0])] for text in (found, wanted))
+    if relation == "==" and here != needed:
         return Examined(name, "warning", found, f"Stored tensors were made with {wanted}: {advice}")
-    if relation == ">=" and _numbers(found) < _numbers(wanted):
+    if relation == ">=" and here < needed:
         return Examined(name, "warning", found, f"The kit was written for {wanted} or newer: {advice}")
     return Examined(name, "ok", found)
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", text.split("+")[0])]
 
 
 def _sandbox(assignment: Assignment) -> list[Examined]:
@@ -121,9 +118,8 @@ def _sandbox(assignment: Assignment) -> list[Examined]:
         return [Examined("sandbox", "missing", outcome, advice)]
     examined = [Examined("sandbox", "ok", "starts, and answers")]
     for layer, why_not in probe().items():
-        state: State = "absent" if layer in AROUND else "warning"
-        tried = Examined(layer, "ok", "tried: it holds")
-        examined.append(Examined(layer, state, why_not, WITHOUT[layer]) if why_not else tried)
+        state: State = "ok" if not why_not else "absent" if layer in AROUND else "warning"
+        examined.append(Examined(layer, state, why_not or "tried: it holds", WITHOUT[layer] if why_not else ""))
     return examined
 
 

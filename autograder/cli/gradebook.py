@@ -273,17 +273,16 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
     def shown(points: float | None) -> str:
         return "none" if points is None else number(points)
 
-    before = {report.student: report.points for report in reports}
-    most = {report.student: report.max_points for report in reports}
-    changed = [name for name, final in finals.items() if final.points != before[name]]
-    worth = next((number(final.most) for name, final in finals.items() if final.most != most[name]), "")
-    of = f", of {worth} points with those for questions," if worth else ""
+    earned = {report.student: report.points for report in reports}
+    changed = [name for name, final in finals.items() if final.points != earned[name]]
+    worth = {finals[report.student].most for report in reports} - {report.max_points for report in reports}
+    of = f", of {number(min(worth))} points with those for questions," if worth else ""
     known = sum(final.points is not None for final in finals.values())
     rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
     path = visible(str(out / "grades.csv"))
     print(f"{counted(known, 'final grade')}{of} in {path}{rest}; {len(changed)} changed:")
     for name in changed[:MAX_SHOWN]:
-        points = f"{shown(before[name])} → {shown(finals[name].points)}"
+        points = f"{shown(earned[name])} → {shown(finals[name].points)}"
         print(f"  {visible(name, 40)}  {points}  {visible(finals[name].reasons, 160)}")
     if len(changed) > MAX_SHOWN:
         print(f"  … and {len(changed) - MAX_SHOWN} more, in {ADJUSTMENTS}")
@@ -308,25 +307,6 @@ def export_csv(
     reports = _grades(grades)
     _write(out, plain_csv(reports, _roster(roster)), replace)
     print(f"{out}: {counted(len(reports), 'student')} with a report.")
-
-
-@export_app.command("canvas")
-def export_canvas(
-    grades: GradesArgument,
-    gradebook: Annotated[
-        Path, typer.Option("--gradebook", readable=False, help="What Canvas exported: Grades, Export entire gradebook.")
-    ],
-    column: Annotated[str, typer.Option("--assignment-column", help='A heading of it: "HW5 GRPO (123456)".')],
-    out: FileOption,
-    roster: RosterOption = None,
-    scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth in Canvas.")] = False,
-    replace: ReplaceFileOption = False,
-) -> None:
-    """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
-    made = canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write(out, made.text, replace)
-    print(f"{out}: {counted(made.graded, 'grade')}; {counted(len(made.kept), 'cell')} unchanged.")
-    _say_unknown(made.unknown, gradebook)
 
 
 @export_app.command("moodle")
@@ -358,27 +338,35 @@ def export_moodle(
 def _column_verb(platform: str, what: str) -> None:
     """Make the verb that writes one column of a platform's own gradebook."""
 
-    @export_app.command(platform.lower(), help=f"{what}; students without a grade of ours are left out.")
+    @export_app.command(platform.lower(), help=what)
     def export_column(
         grades: GradesArgument,
         gradebook: Annotated[
             Path,
             typer.Option("--gradebook", readable=False, help="The grades that the platform exported, as they are."),
         ],
-        column: Annotated[str, typer.Option("--column", help="The heading of the column, or how it begins.")],
+        column: Annotated[
+            str, typer.Option("--column", "--assignment-column", help="The heading of the column, in Canvas whole.")
+        ],
         out: FileOption,
         roster: RosterOption = None,
         scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")] = False,
         replace: ReplaceFileOption = False,
     ) -> None:
-        made = column_csv(platform, _grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+        reports, table, people = _grades(grades), read_table(gradebook), _roster(roster)
+        if platform == "Canvas":
+            made = canvas_csv(reports, table, column, people, scale=scale)
+            unchanged = f"; {counted(len(made.kept), 'cell')} unchanged"
+        else:
+            made, unchanged = column_csv(platform, reports, table, column, people, scale=scale), ""
         _write(out, made.text, replace)
-        print(f"{out}: {counted(made.graded, 'grade')}.")
+        print(f"{out}: {counted(made.graded, 'grade')}{unchanged}.")
         _say_unknown(made.unknown, gradebook)
 
 
-_column_verb("Blackboard", "One column of Blackboard's own gradebook for it to upload")
-_column_verb("Brightspace", "One grade item of Brightspace's own export for it to import")
+_column_verb("Canvas", "A gradebook for Canvas to import: no cell without a grade of ours changes.")
+_column_verb("Blackboard", "One column of Blackboard's own gradebook for it to upload.")
+_column_verb("Brightspace", "One grade item of Brightspace's own export for it to import.")
 
 
 @export_app.command("nbgrader")

@@ -107,9 +107,9 @@ def course_first(arguments: Sequence[str]) -> list[str]:
     rest: list[str] = []
     waiting = list(arguments[:end])
     while waiting:
-        argument = waiting.pop(0)
-        if argument == COURSE and waiting:
-            moved += [argument, waiting.pop(0)]
+        word = waiting.pop(0)
+        if word == COURSE and waiting:
+            moved += [word, waiting.pop(0)]
         else:
-            (moved if argument.startswith(f"{COURSE}=") else rest).append(argument)
+            (moved if word.startswith(f"{COURSE}=") else rest).append(word)
     return [*moved, *rest, *arguments[end:]]

@@ -12,7 +12,7 @@ import typer
 from autograder.authoring.exam.selfcheck import contract_slips
 from autograder.authoring.fixtures.diff import difference_text, item_text
 from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
-from autograder.authoring.fixtures.terms import Term, read_secret, read_term, secret_warning
+from autograder.authoring.fixtures.terms import read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import (
@@ -192,22 +192,19 @@ def fixtures_regenerate(
             described = drawn_from.described(chosen.name) if drawn_from else None
             if gone := what_goes(chosen, target, described, replace=replace):
                 print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
-        _regenerate(chosen, target, drawn_from, None if fresh else CACHE)
-
-
-def _regenerate(assignment: Assignment, target: Path, term: Term | None, cache: Path | None) -> None:
-    with writing(target), status("oracle, solution and every mistake are run on every case"):
-        made = regenerate_into(assignment.folder, target, term, cache=cache)
-    print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
-    if names := not_independent(assignment):
-        print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
-    if term is None:
-        for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
+        with writing(target), status("oracle, solution and every mistake are run on every case"):
+            made = regenerate_into(chosen.folder, target, drawn_from, cache=None if fresh else CACHE)
+        print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
+        if names := not_independent(chosen):
+            print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
+        if drawn_from:
+            print(
+                f"Hidden cases are those of {drawn_from.name}; public ones and the named examples are what they were."
+            )
+            if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
+                print(f"Drawn again, since the first draw told too little apart: {again}.")
+        for slip in () if drawn_from else contract_slips(chosen, read_fixtures(chosen, folder=target).hints):
             print(f"selfcheck would refuse: {visible(slip)}")
-        return
-    print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
-    if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
-        print(f"Drawn again, since the first draw told too little apart: {again}.")
 
 
 @fixtures_app.command("verify")
