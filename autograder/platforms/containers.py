@@ -41,7 +41,7 @@ Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
 VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 MAX_GRADESCOPE_TEXT = 20_000  # characters of one test's output
 MAX_PRAIRIELEARN_BYTES = 1_000_000
-TEXT_LENGTHS = (20_000, 5_000, 1_000, 200, 0)  # characters a test; the longest that lets the whole stay under that
+MAX_ESCAPE = 12  # bytes of one character in JSON
 
 
 def grade(folder: Path) -> tuple[Submission, Report]:
@@ -188,21 +188,17 @@ def prairielearn_results(report: Report, notes: Sequence[str] = ()) -> dict[str,
         "score": round(report.points / report.max_points, 6) if report.max_points else 0.0,
         "message": "\n".join(visible(line, 2_000) for line in lines),
     }
-    for length in TEXT_LENGTHS:
-        document["tests"] = tests = []
-        for item in report.items:
-            output = "\n".join(item_lines(replace(item, message=item.message[:length]))[1:])
-            tests.append({
-                "name": item.item,
-                "description": item.title,
-                "points": item.points,
-                "max_points": item.max_points,
-                "output": output if len(output) <= length else output[: max(0, length - 1)] + "…",
-            })  # fmt: skip
-        if (
-            len(json.dumps(document)) <= MAX_PRAIRIELEARN_BYTES * 9 // 10
-        ):  # written with other spacing, it is a little longer
-            break
+    most = MAX_PRAIRIELEARN_BYTES * 3 // 4 // MAX_ESCAPE // max(1, len(report.items))  # characters a test
+    document["tests"] = tests = []
+    for item in report.items:
+        output = "\n".join(item_lines(replace(item, message=item.message[:most]))[1:])
+        tests.append({
+            "name": item.item,
+            "description": item.title,
+            "points": item.points,
+            "max_points": item.max_points,
+            "output": output if len(output) <= most else output[: max(0, most - 1)] + "…",
+        })  # fmt: skip
     return document
 
 

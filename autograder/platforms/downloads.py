@@ -25,8 +25,8 @@ from typing import Any
 from autograder.gradebook.roster import Roster, is_word
 from autograder.platforms.hand_in import Assigned, HandIn, Owner, Piece, claimed_by_two, is_folder, joined
 from autograder.submissions.finding import MAX_METADATA, METADATA
-from autograder.submissions.names import PART, likeness, suffix_of
-from autograder.submissions.submission import CAPS, shown_name
+from autograder.submissions.names import PART, likeness
+from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import beginning, is_there
 from autograder.vocabulary.text import visible
@@ -325,46 +325,29 @@ def assignment_of(names: Sequence[str], folder: str, roster: Roster | None, modu
 class Layout:
     """How one platform lays a class out.
 
-    recognised   chooses the entries that bear the platform's names
-    hand_ins     says what was handed in as those
-    is_name      tells whether a file or folder in a zip bears such a name
+    reads      tells whether a name is one that the platform gives
+    hand_ins   says what was handed in as the entries with such names
+    folders    whether these are folders; None where they may be either
+    beside     a file that lies beside them
     """
 
     name: str
-    recognised: Callable[[Entries], list[Entry]]
+    reads: Callable[[str], object]
     hand_ins: Callable[[Entries, Assigned], list[HandIn]]
-    is_name: Callable[[str], object] = lambda name: False
+    folders: bool | None = None
+    beside: str = ""
 
-
-def _gradescope_among(entries: Entries) -> list[Entry]:
-    folders = [entry for entry in entries if is_folder(entry) and GRADESCOPE_NAME.fullmatch(entry.name)]
-    metadata = [entry for entry in entries if entry.name == METADATA and entry.is_file(follow_symlinks=False)]
-    return [*folders, *metadata] if folders and metadata else []
-
-
-def _canvas_among(entries: Entries) -> list[Entry]:
-    files = [entry for entry in entries if not is_folder(entry) and readings(entry.name)]
-    return files if any(suffix_of(entry.name) in CAPS for entry in files) else []  # none where nothing can be graded
-
-
-def _named(
-    name: str,
-    pattern: re.Pattern[str],
-    hand_ins: Callable[[Entries, Assigned], list[HandIn]],
-    fits: Callable[[Entry, re.Match[str]], bool] = lambda entry, match: True,
-) -> Layout:
-    """Make the layout of a platform whose entries have names of one pattern, and are such as `fits` says."""
-
-    def recognised(entries: Entries) -> list[Entry]:
-        return [entry for entry in entries if (match := pattern.fullmatch(entry.name)) and fits(entry, match)]
-
-    return Layout(name, recognised, hand_ins, pattern.fullmatch)
+    def recognised(self, entries: Entries) -> list[Entry]:
+        """Choose the entries that bear the platform's names."""
+        known = [e for e in entries if self.reads(e.name) and self.folders in (None, is_folder(e))]
+        beside = [e for e in entries if e.name == self.beside and e.is_file(follow_symlinks=False)]
+        return [*known, *beside] if known and (beside or not self.beside) else []
 
 
 BY_NAMES = (
-    _named("moodle", MOODLE_NAME, moodle),
-    _named("blackboard", BLACKBOARD_NAME, blackboard, lambda entry, match: not is_folder(entry)),
-    _named("brightspace", BRIGHTSPACE_NAME, brightspace, lambda entry, match: is_folder(entry) != bool(match["rest"])),
-    Layout("gradescope", _gradescope_among, gradescope),
-    Layout("canvas", _canvas_among, canvas, readings),
+    Layout("moodle", MOODLE_NAME.fullmatch, moodle),
+    Layout("blackboard", BLACKBOARD_NAME.fullmatch, blackboard, folders=False),
+    Layout("brightspace", BRIGHTSPACE_NAME.fullmatch, brightspace),
+    Layout("gradescope", GRADESCOPE_NAME.fullmatch, gradescope, folders=True, beside=METADATA),
+    Layout("canvas", readings, canvas, folders=False),
 )

@@ -10,14 +10,15 @@ none is left out and named, and makes no layout another. `--layout` says which i
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.downloads import BY_NAMES, Entries, clones_among, github
@@ -38,11 +39,11 @@ from autograder.submissions.finding import (
     unpack,
     works_beside,
 )
-from autograder.submissions.handed_in import folder_holds_work
+from autograder.submissions.handed_in import folder_holds_work, names_of
 from autograder.submissions.names import is_too_long, parts_of
 from autograder.submissions.submission import CAPS, Candidate, quoted
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import entries_of, is_file_at, is_folder_at, is_ignored, open_regular
+from autograder.vocabulary.files import beginning, entries_of, is_file_at, is_folder_at, is_ignored
 from autograder.vocabulary.times import moment_or_none
 
 GITHUB, PLAIN, ONE = "github", "plain", "one"
@@ -69,12 +70,11 @@ def gathered(
     functions   that are graded: a loose file with one of them is somebody's work
     raises      UsageError where there is nothing to grade
     """
-    assigned = Assigned(module, functions, roster)
     out = None if out is None else out.resolve()
     with ExitStack() as stack:
-        class_ = _Class(assigned, layout, out)
+        class_ = _Class(Assigned(module, functions, roster), layout, out)
         for path in paths:
-            class_.read(_opened(path, stack, assigned, layout, class_zip=class_zip))
+            class_.read(path, stack, class_zip=class_zip)
         hand_ins = [each for each in class_.hand_ins if out is None or each.path.resolve() != out]
         made = gather(hand_ins, roster, deadline)
         refused = tuple(dict.fromkeys([*class_.refused, *made.refused]))
@@ -89,113 +89,9 @@ def gathered(
 
 def evident(entries: Entries) -> str:
     """Return the layout whose names most of what may be graded here bears; "" where most bears none."""
-    graded = sum(map(may_be_one, entries))
     counts = {each.name: sum(map(may_be_one, each.recognised(entries))) for each in BY_NAMES}
     best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] * 2 >= graded and counts[best] else ""
-
-
-# Where to look: a folder, or a zip of a class, which is unpacked
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A place to look at, what it is called, what it was unpacked from; `is_class` where that is sure."""
-
-    path: Path
-    name: str
-    is_class: bool | None = None
-    unpacked: Unpacked = field(default_factory=Unpacked)
-
-    def fault_of(self, hand_in: HandIn, module: str) -> str:
-        """Say why a hand-in cannot be read, by what of its entry was not unpacked; "" where that is of no account."""
-        lacking = self.unpacked.lacking
-        names = hand_in.path.relative_to(self.path).parts[:2] if lacking else ()  # a platform's folder, or one in it
-        holds_work = is_folder_at(hand_in.path) and folder_holds_work(hand_in.path, module)
-        return "" if holds_work else next((lacking[name] for name in names if name in lacking), "")
-
-
-def _opened(path: Path, stack: ExitStack, assigned: Assigned, layout: str, *, class_zip: bool) -> _Opened:
-    if layout == ONE:
-        return _Opened(path, _name_of(path), False)
-    if not (path.suffix.lower() == ".zip" and is_file_at(path)):
-        place = _unwrapped(path)
-        return _Opened(place, _name_of(place))
-    if class_zip:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autograder-")))
-        unpacked = unpack(path, folder)
-        place = _only_folder(folder) or folder
-        if layout or _is_class(place, assigned):
-            return _Opened(place, path.stem, True, unpacked)
-    else:
-        try:
-            paths = [parts for parts in parts_of(members(path)) if not any(map(is_too_long, parts))]
-        except UsageError:  # whoever reads it says what is wrong with it
-            paths = []
-        if looks_like_class(paths):
-            advice = "add --class-zip if you downloaded it from your platform; if a student packed it, ask for the"
-            raise UsageError(f"{quoted(str(path))} looks like a whole class: {advice} module.")
-    return _Opened(path, path.name)  # one student's own, as `read` unpacks it
-
-
-def _name_of(path: Path) -> str:
-    return Path(os.path.normpath(path.absolute())).name
-
-
-def _only_folder(path: Path) -> Path | None:
-    """Return the folder that alone lies in another and bears no platform's name."""
-    inner = [entry for entry in os.scandir(path) if not is_ignored(entry.name)]
-    if len(inner) != 1 or not is_folder(inner[0]) or any(each.recognised(inner) for each in BY_NAMES):
-        return None
-    return Path(inner[0].path)
-
-
-def _unwrapped(path: Path) -> Path:
-    """Return the folder, or the one folder in it where what lies there bears a platform's names or is mostly clones."""
-    try:
-        inner = _only_folder(path) if path.is_dir() else None
-        if inner is None:
-            return path
-        entries = entries_of(inner)
-        return inner if evident(entries) or len(clones_among(entries)) * 2 > len(entries) else path
-    except OSError:
-        return path
-
-
-def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
-    """Tell whether a zip with these entries holds a class, and not one student's work."""
-    kept = [parts for parts in paths if parts and not any(map(is_ignored, parts))]
-    top = kept[0][0] if kept else ""
-    if all(len(parts) > 1 and parts[0] == top for parts in kept) and not _is_of_platform(top):
-        kept = [parts[1:] for parts in kept]  # all in one folder
-    graded = [parts for parts in kept if Path(parts[-1]).suffix.lower() in CAPS]
-    loose = [parts[0] for parts in graded if len(parts) == 1]
-    tops = {parts[0] for parts in graded or kept}
-    return METADATA in [parts[0] for parts in kept] or any(
-        sum(map(_is_of_platform, names)) * 2 > len(names) for names in (loose, tops) if names
-    )
-
-
-def _is_of_platform(name: str) -> bool:
-    return any(layout.is_name(name) for layout in BY_NAMES)
-
-
-def _is_class(folder: Path, assigned: Assigned) -> bool:
-    """Tell whether it is a folder of submissions: a platform's, without a module of its own, or with others' beside."""
-    try:
-        entries = entries_of(folder)
-    except (OSError, ValueError):
-        return False
-    own = [entry for entry in entries if is_module(entry, assigned.module)]
-    others = [entry for entry in entries if entry not in own]
-    if not own:
-        return bool(others)
-    beside = len(works_beside(others, assigned.module, assigned.functions))
-    named = max(sum(map(may_be_one, each.recognised(others))) for each in BY_NAMES)
-    return max(beside, named) >= (1 if all(map(is_folder, own)) else 2)
-
-
-# What lies at one place
+    return best if counts[best] and counts[best] * 2 >= sum(map(may_be_one, entries)) else ""
 
 
 @dataclass
@@ -209,24 +105,65 @@ class _Class:
     ignored: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def read(self, opened: _Opened) -> None:
-        """Add what lies at one place."""
-        module, is_class = self.assigned.module, opened.is_class
-        if is_class is None and is_folder_at(opened.path):
-            is_class = self.layout != "" or _is_class(opened.path, self.assigned) or None
-        place = place_at(opened.path, module, self.out, is_class=is_class)
+    # Where to look: a folder, or a zip of a class, which is unpacked
+
+    def read(self, path: Path, stack: ExitStack, *, class_zip: bool) -> None:
+        """Add what lies at `path`; what is unpacked of a zip stays as long as the stack is open."""
+        if self.layout == ONE:
+            self._read(path, _name_of(path), is_class=False)
+        elif not (path.suffix.lower() == ".zip" and is_file_at(path)):
+            folder = _unwrapped(path)
+            is_class = is_folder_at(folder) and (self.layout != "" or self._is_class(folder))
+            self._read(folder, _name_of(folder), is_class=is_class or None)
+        elif class_zip:
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autograder-")))
+            unpacked = unpack(path, target)
+            folder = _only_folder(target) or target
+            if self.layout or self._is_class(folder):
+                self._read(folder, path.stem, unpacked, is_class=True)
+            else:
+                self._read(path, path.name)
+        else:
+            with contextlib.suppress(UsageError):  # of what cannot be read, whoever reads it says what is wrong
+                if looks_like_class([parts for parts in parts_of(members(path)) if not any(map(is_too_long, parts))]):
+                    advice = "add --class-zip if you downloaded it from your platform; if a student packed it, ask for"
+                    self.refused.append(f"{quoted(str(path))} looks like a whole class: {advice} the module.")
+                    return
+            self._read(path, path.name)  # one student's own, as the reader unpacks it
+
+    def _is_class(self, folder: Path) -> bool:
+        """Tell whether it is a folder of submissions: without a module of its own, or with others' work beside it."""
+        module = self.assigned.module
+        try:
+            entries = entries_of(folder)
+        except (OSError, ValueError):
+            return False
+        own = [entry for entry in entries if is_module(entry, module)]
+        others = [entry for entry in entries if entry not in own]
+        if not own:
+            return bool(others)
+        beside = len(works_beside(others, module, self.assigned.functions))
+        named = max(sum(map(may_be_one, each.recognised(others))) for each in BY_NAMES)
+        return max(beside, named) >= (1 if all(map(is_folder, own)) else 2)
+
+    # What lies there
+
+    def _read(self, path: Path, name: str, unpacked: Unpacked | None = None, *, is_class: bool | None = None) -> None:
+        module = self.assigned.module
+        place = place_at(path, module, self.out, is_class=is_class)
         if not place.is_class:
             self.hand_ins += self._plain(place)
             return
-        hand_ins = self._laid_out(place, opened.name)
-        self.hand_ins += [replace(each, fault=opened.fault_of(each, module)) for each in hand_ins]
+        for hand_in in self._laid_out(place, name):
+            fault = _lacking(hand_in.path, path, module, unpacked.lacking) if unpacked and unpacked.lacking else ""
+            self.hand_ins.append(replace(hand_in, fault=fault))
         for entry in hidden_entries(place):
             if holds_work(entry, module):
                 dotted = f"{quoted(entry.name)} is not graded, since its name begins with a dot"
                 self.refused.append(f"{dotted}: rename it if it is somebody's work.")
             else:
                 self.ignored.append(entry.name)
-        self.refused += sorted(opened.unpacked.refused)
+        self.refused += sorted(unpacked.refused) if unpacked else []
 
     def _laid_out(self, place: Place, name: str) -> Sequence[HandIn]:
         """Make hand-ins of a folder of submissions by its layout."""
@@ -278,6 +215,51 @@ class _Class:
         return HandIn((Owner(candidate.student),), candidate.path, candidate.shown, submitted=submitted)
 
 
+def _name_of(path: Path) -> str:
+    return Path(os.path.normpath(path.absolute())).name
+
+
+def _only_folder(path: Path) -> Path | None:
+    """Return the folder that alone lies in another and bears no platform's name."""
+    inner = [entry for entry in os.scandir(path) if not is_ignored(entry.name)]
+    if len(inner) != 1 or not is_folder(inner[0]) or any(each.recognised(inner) for each in BY_NAMES):
+        return None
+    return Path(inner[0].path)
+
+
+def _unwrapped(path: Path) -> Path:
+    """Return the folder, or the one folder in it where what lies there bears a platform's names or is mostly clones."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and (inner := _only_folder(path)):
+            entries = entries_of(inner)
+            if evident(entries) or len(clones_among(entries)) * 2 > len(entries):
+                return inner
+    return path
+
+
+def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
+    """Tell whether a zip with these entries holds a class, and not one student's work."""
+    kept = [parts for parts in paths if parts and not any(map(is_ignored, parts))]
+    top = kept[0][0] if kept else ""
+    if all(len(parts) > 1 and parts[0] == top for parts in kept) and not _is_of_platform(top):
+        kept = [parts[1:] for parts in kept]  # all in one folder
+    graded = [parts for parts in kept if PurePath(parts[-1]).suffix.lower() in CAPS]
+    tops = {parts[0] for parts in graded or kept}
+    return METADATA in [parts[0] for parts in kept] or sum(map(_is_of_platform, tops)) * 2 > len(tops)
+
+
+def _is_of_platform(name: str) -> bool:
+    return name != METADATA and any(layout.reads(name) for layout in BY_NAMES if not layout.beside)
+
+
+def _lacking(path: Path, folder: Path, module: str, lacking: Mapping[str, str]) -> str:
+    """Say what of a hand-in was not unpacked; "" where it holds the work all the same."""
+    if is_folder_at(path) and folder_holds_work(path, module):
+        return ""
+    names = path.relative_to(folder).parts[:2]  # students' own folders may lie in the platform's
+    return next((lacking[name] for name in names if name in lacking), "")
+
+
 def _nameless(name: str, folder: str) -> str:
     whose = f"{quoted(name)} lies among the submissions in {quoted(folder)} and does not say whose it is"
     return f"{whose}: put it into a folder with the student's name."
@@ -288,15 +270,9 @@ def _collected(folder: Path, module: str) -> datetime | None:
 
     (nbgrader's docs, exchange_api.rst: timestamp.txt beside the work.)
     """
-
-    names = {f"{module}.py", f"{module}.ipynb"}
     files = folder.glob(f"*/{glob.escape(module)}.*")  # nothing where it may not be looked at
-    kept = [path for path in files if path.name in names and not path.parent.is_symlink()]
+    kept = [path for path in files if path.name in names_of(module) and not path.parent.is_symlink()]
     having = list({path.parent for path in kept if not is_ignored(path.parent.name)})
     if len(having) != 1:
         return None
-    try:
-        with open_regular(having[0] / TIMESTAMP) as stream:
-            return moment_or_none(stream.read(100).decode("utf-8", "replace"))
-    except OSError:
-        return None
+    return moment_or_none(beginning(having[0] / TIMESTAMP)[:100].decode("utf-8", "replace"))

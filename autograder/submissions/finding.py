@@ -103,11 +103,9 @@ def place_at(path: Path, module: str, out: Path | None = None, *, is_class: bool
         name = quoted(str(path))
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             sentence = f"There is no file or folder {name}: check the path."
-        elif isinstance(error, PermissionError):
-            sentence = f"{name} may not be read by this user: change its permissions and start again."
         else:
             reason = getattr(error, "strerror", None) or "not a usable path"
-            sentence = f"{name} cannot be opened ({reason}): check the path."
+            sentence = f"{name} cannot be opened ({reason}): check the path, and its permissions."
         raise UsageError(sentence) from None
     if not stat.S_ISREG(mode) or suffix_of(path.name) not in CAPS:
         raise UsageError(f"{quoted(str(path))} cannot be graded: give a folder, or a .py, .ipynb or .zip file.")
@@ -124,8 +122,6 @@ def candidates_at(place: Place, module: str) -> list[Candidate]:
     candidates = [candidate_of(place, entry, module) for entry in place.entries if may_be_one(entry)]
     if candidates or place.has_results:
         return candidates
-    if not place.entries:
-        raise UsageError(f"{quoted(str(place.path))} is empty: give a folder that holds submissions.")
     expected = "a folder, .zip, .py or .ipynb for each student"
     raise UsageError(f"{quoted(str(place.path))} holds no submission: give a folder that holds {expected}.")
 

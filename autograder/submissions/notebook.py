@@ -163,9 +163,9 @@ def _definitions_in(
             unread_cells.append(UnreadCell(number, cell, line, note))
     _bind_changes(statements)
     notes += _choose_definitions(statements, grade_ids or [""] * len(cells), graded)
-    roots = frozenset(graded) or _all_definitions(statements)
+    roots = frozenset(graded) or frozenset(each.node.name for each in statements if isinstance(each.node, DEFINITIONS))
     names = _needed_names(statements, roots)
-    notes += _notes_on(statements, names, graded)
+    notes += _notes_on_loops(statements, names)
     if not any(statement.is_kept(roots) for statement in statements):
         problem = "defines no function to grade in its code cells."
         if unread:
@@ -315,17 +315,6 @@ def _choose_definitions(statements: Sequence[Statement], grade_ids: Sequence[str
     return notes
 
 
-def _all_definitions(statements: Sequence[Statement]) -> frozenset[str]:
-    """List every name that a notebook defines: functions, classes, and other names for them."""
-    defined: set[str] = set()
-    for statement in statements:
-        value = statement.node.value if isinstance(statement.node, ast.Assign) else None
-        renamed = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in defined)
-        if renamed or isinstance(statement.node, DEFINITIONS):
-            defined |= statement.binds
-    return frozenset(defined)
-
-
 def _needed_names(statements: Sequence[Statement], roots: frozenset[str]) -> frozenset[str]:
     """List `roots` and the names that they use, directly or through others; star imports are always needed."""
     makers: defaultdict[str, list[Statement]] = defaultdict(list)
@@ -342,22 +331,11 @@ def _needed_names(statements: Sequence[Statement], roots: frozenset[str]) -> fro
     return frozenset(needed)
 
 
-def _notes_on(statements: Sequence[Statement], names: frozenset[str], graded: Sequence[str]) -> list[str]:
-    """Note each other function that several cells define, and each loop that sets one of these names."""
-    cells: defaultdict[str, set[int]] = defaultdict(set)
-    loops = []
-    for statement in statements:
-        if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef) and statement.node.name not in graded:
-            cells[statement.node.name].add(statement.cell)
-        if isinstance(statement.node, LOOPS) and (lost := names & statement.binds):
-            reason = "since only definitions are graded"
-            loops.append(f"cell {statement.cell}: a loop that sets {_listing(sorted(lost))} was left out, {reason}")
-    twice = [
-        f"cells {_listing(sorted(numbers))} define {visible(name, 60)}: the last one counts"
-        for name, numbers in cells.items()
-        if len(numbers) > 1
-    ]
-    return [*twice, *loops]
+def _notes_on_loops(statements: Sequence[Statement], names: frozenset[str]) -> list[str]:
+    """Note each loop that sets one of these names."""
+    loops = [(each.cell, names & each.binds) for each in statements if isinstance(each.node, LOOPS)]
+    reason = "was left out, since only definitions are graded"
+    return [f"cell {cell}: a loop that sets {_listing(sorted(lost))} {reason}" for cell, lost in loops if lost]
 
 
 def _listing(values: Sequence[object]) -> str:

@@ -140,22 +140,12 @@ def _read_file(candidate: Candidate, file: HandedFile, module: str, graded: tupl
 
 
 def _submission(candidate: Candidate, file: HandedFile, text: Text) -> Submission:
-    notes = text.notes
+    notes = (*([file.note] if file.note else []), *text.notes)
     if len(notes) > MAX_NOTES:
         notes = (*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more notes are left out here")
-    return Submission(
-        candidate.student,
-        file.shown,
-        hashlib.sha256(file.data).hexdigest(),
-        text.source,
-        file.problem or (f"{quoted(file.shown)} {text.problem}" if text.problem else ""),
-        file.fault,
-        (file.note, *notes) if file.note else notes,
-        text.cells,
-        text.lines,
-        text.unread,
-        text.unread_cells,
-    )
+    problem = file.problem or (f"{quoted(file.shown)} {text.problem}" if text.problem else "")
+    of_file = {"problem": problem, "fault": file.fault, "notes": notes}
+    return Submission(candidate.student, file.shown, hashlib.sha256(file.data).hexdigest(), **vars(text) | of_file)
 
 
 def _module_or_notebook(of_module: Submission, of_notebook: Submission, untouched: str) -> Submission:

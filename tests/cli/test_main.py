@@ -278,7 +278,7 @@ def flipped_byte(folder: Path) -> Path:
 UNSEEN = "no\x1b[2Jwhere\u202e\nat all"
 UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  # files, arguments, exit code, sentence
     ("", ["nowhere"], 2, r"There is no file or folder .*nowhere: check the path\."),
-    ("class/", ["class", *NAMED], 2, r"class is empty: give a folder that holds submissions\."),
+    ("class/", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder, \.zip"),
     ("class/notes.txt", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder"),
     ("class.tar", ["class.tar", *NAMED], 2, r"class\.tar cannot be graded: give a folder, or a \.py"),
     (

@@ -30,7 +30,6 @@ from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
 from autograder.vocabulary.text import INVISIBLE, reads_as_formula
-from autograder.vocabulary.text import harmless as text_cell
 
 
 def in_short(golden: str, now: str) -> str:
@@ -208,17 +207,6 @@ def test_nasty_name_in_csv_is_harmless_and_keeps_its_grade() -> None:
         assert all(harmless(cell) for row in rows for cell in row), text
         assert len(rows) == len(names) + (2 if text is in_canvas.text else 1)
         assert sorted(float(row[points]) for row in rows[-len(names) :]) == [at / 4 for at in range(17)]
-
-
-def test_table_name_changes_only_by_a_quote_before_formulas() -> None:
-    class_ = [report(name) for name in NASTY_NAMES]
-    for text, column in (
-        (canvas_csv(class_, canvas_table(*NASTY_NAMES), COLUMN).text, 0),
-        (moodle_csv(class_, moodle_table(*NASTY_NAMES)).text, 1),
-    ):
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))[-len(NASTY_NAMES) :]
-        for row, name in zip(rows, NASTY_NAMES, strict=True):
-            assert row[column] == text_cell(name)
 
 
 @pytest.mark.parametrize("name", NASTY_NAMES)

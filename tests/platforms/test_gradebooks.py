@@ -46,18 +46,12 @@ def points(name: str, value: float) -> Report:
     return report(name, item("a", value, 4.0))
 
 
-@pytest.mark.parametrize("cell", ["3.5", "", "EX", "ex", "MI", "0"])
+@pytest.mark.parametrize("cell", ["3.5", "", "EX", " ex ", "MI", "0"])
 @pytest.mark.parametrize("reports", [[points("somebody", 1.0)], [not_graded("Okoro, Ben")]])
 def test_student_without_our_grade_keeps_the_cell(cell: str, reports: list[Report]) -> None:
     gradebook = table((*BEN[:5], cell), possible=str(int(reports[0].max_points)))
     rows = list(csv.reader(io.StringIO(canvas_csv(reports, gradebook, COLUMN).text)))
     assert rows[2] == [*BEN[:5], cell]
-
-
-def test_an_excused_student_stays_excused() -> None:
-    made = canvas_csv([points("ben02", 1.0)], table((*BEN[:5], " ex ")), COLUMN)
-    assert made.text.endswith(", ex \n")
-    assert made.kept == ("Okoro, Ben",)
 
 
 @pytest.mark.parametrize("name", ["1001", "U1", "ana01", "Diaz, Ana", "Ana Diaz", "diazana", "DIAZANA"])
@@ -210,20 +204,6 @@ def row(
 ADA, OKORO = row(7001, "Ada Lovelace"), row(7002, "Ben Okoro", "3.50")
 
 
-def importer(text: str, existing: dict[str, str], maximum: float = 4.0) -> dict[str, str]:
-    """The grades that Moodle would change: by participant, never an empty one, none above the maximum."""
-    rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
-    columns = {name: rows[0].index(name) for name in ("Identifier", "Grade", "Last modified (grade)")}
-    changed = {}
-    for cells in rows[1:]:
-        participant = cells[columns["Identifier"]].removeprefix("Participant ")
-        grade = cells[columns["Grade"]]
-        before = existing[participant]
-        if grade and 0 <= float(grade) <= maximum and (before == "" or float(before) != float(grade)):
-            changed[participant] = grade
-    return changed
-
-
 def folder_of(path: str) -> tuple[str, str]:
     """The participant and the file's name that Moodle takes from a path; its older versions need a fifth part."""
     part, _, rest = path.partition("/")
@@ -243,8 +223,7 @@ def test_every_other_cell_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize("reports", [[not_graded("Ben Okoro")], [report("zoe", item("a", 1.0, 8.0))]])
 def test_nothing_is_cleared(reports: list[Report]) -> None:
     sheet = Table(HEADER, (row(7002, "Ben Okoro", "3.50", most="8.00"),))
-    assert importer(moodle_csv(reports, sheet).text, {"7002": "3.50"}, 8.0) == {}
-    assert "3.50" in moodle_csv(reports, sheet).text
+    assert table_of(moodle_csv(reports, sheet).text.encode(), Path("w.csv")).rows == sheet.rows
 
 
 @pytest.mark.parametrize("name", ["Ada Lovelace", "ADA LOVELACE", "7001@x.edu", "7001"])
@@ -324,13 +303,7 @@ Participant2;Béla Kovács;bela@x.edu;Pas de travail remis;1,00;4,00;Non;-
 """
 
 
-# As one student's: of numbers behind the maximum none is it; one heading in English makes no other a name's.
-LATER = GERMAN.replace("Ja,", "Ja,-,").replace("Nein,", "Nein,-,").replace('geändert"\n', 'geändert",x,Wörter\n')
-LATER = LATER.replace('März"\n', 'März",7\n').replace(",-\n", ",-,7\n")
-PARTLY = FRENCH.replace("Adresse de courriel", "Email address")
-
-
-@pytest.mark.parametrize("text", [GERMAN, FRENCH, LATER, PARTLY])
+@pytest.mark.parametrize("text", [GERMAN, FRENCH])
 def test_worksheet_in_another_language_is_filled_in(text: str) -> None:
     sheet = table_of(text.encode(), Path("w.csv"))
     made = moodle_csv([report("Ada Lovelace"), report("bela@x.edu")], sheet)
@@ -425,11 +398,6 @@ def test_no_name_gets_into_either_file_as_a_formula(tmp_path: Path) -> None:
     assert made.graded + len(made.unknown) == len(NASTY_NAMES)
     assert {"=cmd|' /C calc'!A0", "@SUM(A1)"} <= set(made.unknown)
     assert not any(row[0].startswith(("=", "+", "-", "@")) for row in rows(made))
-
-
-def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"is worth 0 points in Blackboard and 4 here: change it there\."):
-        blackboard_csv(REPORTS, stored(tmp_path, BOARD.replace("Pts: 4", "Pts: 0")), "HW5", scale=True)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,9 @@ def test_dates_in_english_words_are_read(first: str, second: str) -> None:
         "Friday, 12 March 2570, 11:59 PM",
         "Friday, 12 March",
         "٣",
+        "Marraskuu 2, 2027 1158",
+        "2 Maaliskuu 2027 2358",
+        "Jun2, 2027 958",
         "Friday " * 9999,
     ],
 )

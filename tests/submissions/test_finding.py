@@ -56,7 +56,7 @@ def test_student_is_named_for_stem_or_nearest_folder(tmp_path: Path, monkeypatch
     [
         (lambda path: path / "nowhere", "There is no file or folder"),
         (lambda path: put(path / "x.py") / "below", "There is no file or folder"),
-        (lambda path: path, "is empty"),
+        (lambda path: path, "holds no submission"),
         (lambda path: put(path / "only" / "roster.csv").parent, "holds no submission"),
         (lambda path: put(path / "roster.csv"), "cannot be graded: give a folder"),
         (lambda path: Path(f"{path}/a\0b"), "cannot be opened"),
@@ -154,7 +154,7 @@ def test_what_the_grader_cannot_read_is_a_fault(
     assert result.fault == f"ada could not be read ({error.strerror}): see to it and grade it again."
     if isinstance(error, PermissionError):
         monkeypatch.setattr(os, "scandir", fail)
-        with pytest.raises(UsageError, match="may not be read by this user: change its permissions"):
+        with pytest.raises(UsageError, match="Permission denied"):
             find([tmp_path], MODULE)
 
 

@@ -114,17 +114,6 @@ def test_too_much_memory_is_the_students_problem(tmp_path: Path, monkeypatch: py
     assert result.problem.startswith("eve takes more than 100 MiB of memory to read: hand in policy_gradient.py")
 
 
-@pytest.mark.long
-def test_sixty_megabytes_of_outputs_are_read(tmp_path: Path) -> None:
-    whole = json.loads(notebook(WORK))
-    lines = [f"epoch {number} loss 0.{number:06}\n" for number in range(10**6)]
-    images = [{"output_type": "display_data", "data": {"image/png": "A" * 10**6}}] * 25
-    whole["cells"][0]["outputs"] = [{"output_type": "stream", "text": lines}, *images]
-    text = json.dumps(whole, indent=1)
-    assert 55 * MIB < len(text) < 64 * MIB
-    assert "def f(x, a=2)" in read(tmp_path, {IPYNB: text}).source
-
-
 def test_no_process_to_read_in_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
     result = read(tmp_path, {PY: WORK})

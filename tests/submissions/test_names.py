@@ -9,7 +9,7 @@ import pytest
 from hand_ins import MODULE, notebook, zipped
 
 from autograder.platforms.layouts import gathered
-from autograder.submissions.names import likeness, name_of
+from autograder.submissions.names import name_of
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 
@@ -278,23 +278,3 @@ def test_notebook_saved_as_script_keeps_definitions_alone(tmp_path: Path, script
 def test_module_with_cells_of_an_editor_stays_a_module(tmp_path: Path) -> None:
     text = f"# %%\nimport math\n\n# %%\n{WORK}"
     assert graded(put(tmp_path, "folder", *HONEST, ("eve", {f"{MODULE}.py": text.encode()})))["eve"].source == text
-
-
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("policy_gradient.py", 3),
-        ("Policy_Gradient.ipynb", 2),
-        ("PolicyGradient.py", 2),
-        ("policy-gradient.py", 2),
-        ("policy_gradient - Copy.py", 2),
-        ("Copy of Copy of policy_gradient.ipynb", 2),
-        ("Kopie von policy_gradient.ipynb", 2),
-        ("policy_gradient(2).py", 2),
-        ("policy_gradient_final.py", 1),
-        ("my policy gradient v2.py", 1),
-        ("work.py", 0),
-    ],
-)
-def test_likeness_of_names(name: str, rank: int) -> None:
-    assert likeness(name, MODULE) == rank
