@@ -32,7 +32,7 @@ from autograder.grading.assignment import Assignment, Item
 from autograder.grading.compare import Mismatch, compare
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.hints import PUBLIC_PASS, START_THERE
-from autograder.grading.wording import UNTOLD, Place, in_file
+from autograder.grading.wording import UNTOLD, Place, in_file, is_unfinished
 from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
 from autograder.vocabulary.errors import GraderFault
@@ -67,7 +67,6 @@ MARGIN = "  "
 UNTYPED = ("aliases", "graphs", "stand_ins", "upstream", "raises")  # what one line of arguments cannot say
 
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
-Kind = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,6 @@ class Trial:
         with np.errstate(over="ignore"):  # the largest numbers of all add up to infinity
             return size, written, sum(float(np.abs(array).sum()) for array in wide)
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What two equal trials share."""
-        inputs = tuple((name, array.dtype.name, array.shape, array.tobytes()) for name, array in self.inputs.items())
-        return self.probe, repr(self.params), inputs
-
 
 # The search
 
@@ -167,6 +160,26 @@ class CallRunner(Protocol):
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         """Return the outcome of each request, in order."""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A trial that goes wrong: what it asks, and what is wrong with the answer."""
+
+    trial: Trial
+    case: Case
+    fault: Mismatch | Raised
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What goes wrong: the exception's type, or the rung and the name of what breaks it."""
+        fault = self.fault
+        return ("raised", fault.types[0]) if isinstance(fault, Raised) else (fault.rung, fault.expectation.name)
+
+    @property
+    def cost(self) -> tuple[int, int, float]:
+        """How hard the trial is to read."""
+        return self.trial.cost
 
 
 @dataclass
@@ -191,97 +204,63 @@ class Search:
 
         What never ends in a hidden case would not end here, so such items are left as they are.
         """
-        raises = {}
-        for result in results:
-            verdicts = [case.verdict for case in result.cases if case.verdict != "passed"]
-            if result.verdict in ("failed", "raised") and result.fails_unseen and {*verdicts} <= {"failed", "raised"}:
-                raises[result.item] = verdicts[0] == "raised"
-        try:
-            texts = self.counterexamples([item for item in items if item.id in raises], raises) if raises else {}
-        except (GraderFault, OSError):  # the points are known already, and hold without an example
-            return list(results)
         shown = []
-        for result in results:
-            if text := texts.get(result.item):  # what it shows need not be looked for elsewhere
-                hint = "" if result.hint == PUBLIC_PASS else result.hint
-                message = result.message.replace(UNTOLD, "")
-                result = replace(result, counterexample=text, hint=hint, message=message)
+        for result, item in zip(results, items, strict=True):
+            verdicts = [case.verdict for case in result.cases if case.verdict != "passed"]
+            if result.fails_unseen and {*verdicts} <= {"failed", "raised"}:
+                try:
+                    text = self.counterexample(item, raises=verdicts[0] == "raised")
+                except (GraderFault, OSError):  # the points are known already, and hold without an example
+                    return list(results)
+                if text:  # what it shows need not be looked for elsewhere
+                    hint = "" if result.hint == PUBLIC_PASS else result.hint
+                    message = result.message.replace(UNTOLD, "")
+                    result = replace(result, counterexample=text, hint=hint, message=message)
             shown.append(result)
         return shown
 
-    def counterexamples(self, items: Sequence[Item], raises: Mapping[str, bool] | None = None) -> dict[str, str]:
-        """Find item → the text of its counterexample; `raises` says of which items the message is about an exception.
+    def counterexample(self, item: Item, *, raises: bool = False) -> str:
+        """Find a small call of an item that goes wrong, and write it; "" where none is found, or one never ends.
 
         A simpler trial that goes wrong in another way shows another fault, which may be no fault of a usual call at
-        all: only trials of one kind are followed, and one that raises is preferred where the message is about that.
+        all: only trials of one kind are followed, of those that raise where the message is about an exception.
         """
-        by_id = {item.id: item for item in items if item.id in self.drawing.items()}
-        waiting = {name: [self.drawing.trial(name, self.key, number) for number in range(DRAWN)] for name in by_id}
-        best: dict[str, tuple[Trial, Kind]] = {}
-        tried: set[tuple[str, tuple[object, ...]]] = set()
-        for _ in range(1 + ROUNDS):
-            for name, wrong in self._run_round(by_id, waiting).items():
-                if wrong is None:
-                    best.pop(name, None)
-                    del by_id[name]
-                elif wrong and name not in best:
-                    alike = [kind for _, kind in wrong if (kind[0] == "raised") == (raises or {}).get(name, False)]
-                    kind = Counter(alike or [kind for _, kind in wrong]).most_common(1)[0][0]
-                    best[name] = min((pair for pair in wrong if pair[1] == kind), key=lambda pair: pair[0].cost)
-                elif wrong:
-                    same = [pair for pair in wrong if pair[1] == best[name][1]]
-                    best[name] = min([best[name], *same], key=lambda pair: pair[0].cost)
-            waiting = {}
-            for name, (trial, _) in best.items():
-                waiting[name] = [step for step in simpler(trial) if (name, step.identity) not in tried][:TRIED]
-                tried |= {(name, step.identity) for step in waiting[name]}
-            if not any(waiting.values()):
-                break
-        texts = {}
-        for name, (trial, kind) in best.items():  # once more with nothing called before it, as when it is pasted
-            if self.calls and (case := trial.as_case(by_id[name])) is not None:
-                fault = fault_of_call(case, self._run([(by_id[name], case)])[0])
-                if fault is not None and _kind(fault) == kind:
-                    texts[name] = counterexample_text(trial, case, fault, self.place)
-        return {name: text for name, text in texts.items() if text}
+        drawn = range(DRAWN) if item.id in self.drawing.items() else ()
+        wrong = self._failing(item, [self.drawing.trial(item.id, self.key, number) for number in drawn])
+        if not wrong:
+            return ""
+        kinds = [one.kind for one in wrong]
+        kind = Counter([k for k in kinds if (k[0] == "raised") == raises] or kinds).most_common(1)[0][0]
+        best = min((one for one in wrong if one.kind == kind), key=lambda one: one.cost)
+        steps = simpler(best.trial)
+        for _ in range(ROUNDS):
+            wrong, steps = self._failing(item, steps[:TRIED]), steps[TRIED:]
+            if wrong is None:
+                return ""
+            if same := [one for one in wrong if one.kind == kind]:
+                best = min(same, key=lambda one: one.cost)
+                steps = simpler(best.trial)
+        alone = self._failing(item, [best.trial])  # with nothing called before it, as when it is pasted
+        return counterexample_text(alone[0], self.place) if alone and alone[0].kind == kind else ""
 
-    def _run_round(
-        self, items: Mapping[str, Item], waiting: Mapping[str, Sequence[Trial]]
-    ) -> dict[str, list[tuple[Trial, Kind]] | None]:
-        """Run trials, as far as the calls reach: item → those that went wrong; None where one hung or crashed."""
-        ready = [
-            (items[name], trial, case)
-            for name, trials in waiting.items()
-            for trial in trials
-            if (case := trial.as_case(items[name])) is not None
-        ][: self.calls]
-        wrong: dict[str, list[tuple[Trial, Kind]] | None] = {item.id: [] for item, _, _ in ready}
-        outcomes = self._run([(item, case) for item, _, case in ready])
-        for (item, trial, case), outcome in zip(ready, outcomes, strict=True):
-            trials = wrong[item.id]
-            if outcome.status not in ("observed", "raised"):
-                wrong[item.id] = None
-            elif trials is not None and (fault := fault_of_call(case, outcome)) is not None:
-                trials.append((trial, _kind(fault)))
-        return wrong
-
-    def _run(self, calls: Sequence[tuple[Item, Case]]) -> list[Outcome]:
-        requests = [case.request(item) for item, case in calls]
+    def _failing(self, item: Item, trials: Sequence[Trial]) -> list[Failing] | None:
+        """Run trials, as far as the calls reach, and return those that go wrong; None where one hangs or crashes."""
+        asked = [(trial, case) for trial in trials if (case := trial.as_case(item)) is not None][: self.calls]
+        requests = [case.request(item) for _, case in asked]
         outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout) if requests else []
         self.calls -= len(outcomes)
-        return outcomes
+        if any(outcome.status not in ("observed", "raised") for outcome in outcomes):
+            return None
+        pairs = zip(asked, outcomes, strict=True)
+        faults = [(trial, case, fault_of_call(case, outcome)) for (trial, case), outcome in pairs]
+        return [Failing(trial, case, fault) for trial, case, fault in faults if fault is not None]
 
 
 def fault_of_call(case: Case, outcome: Outcome) -> Mismatch | Raised | None:
     """Return what is wrong with an answer; None where nothing is, or where nothing is written yet."""
     if outcome.raised is not None and outcome.status == "raised":
-        return None if outcome.raised.types[0] == "NotImplementedError" else outcome.raised
+        return None if is_unfinished(outcome.raised) else outcome.raised
     return None if outcome.observation is None else compare(case.expected, outcome.observation)
-
-
-def _kind(fault: Mismatch | Raised) -> Kind:
-    """What goes wrong: the exception's type, or the rung and the name of what breaks it."""
-    return ("raised", fault.types[0]) if isinstance(fault, Raised) else (fault.rung, fault.expectation.name)
 
 
 # Simpler trials: fewer entries first, then simpler numbers
@@ -289,51 +268,44 @@ def _kind(fault: Mismatch | Raised) -> Kind:
 
 def simpler(trial: Trial) -> list[Trial]:
     """Return all trials that one step leads to and that cost less, the cheapest first."""
-    steps = [*_shorter(trial), *_single_precision(trial), *_rounder(trial)]
+    steps = [*_shorter(trial), *_rounder(trial)]
+    with np.errstate(over="ignore"):  # all float32, or none: what a call of two dtypes does is another question
+        narrow = {name: one.astype(np.float32) for name, one in trial.inputs.items() if one.dtype == np.float64}
+    if narrow and not narrow.keys() & {*trial.fixed} and all(np.isfinite(array).all() for array in narrow.values()):
+        steps.append(replace(trial, inputs={**trial.inputs, **narrow}))
     return sorted((step for step in steps if step.cost < trial.cost), key=lambda step: step.cost)
 
 
 def _shorter(trial: Trial) -> Iterator[Trial]:
-    """Take half of a long axis; of a short one all but one entry, or only one."""
+    """Keep half of a long axis; of a short one all entries but one, or only one."""
     for axis, size in trial.sizes.items():
-        least = trial.least.get(axis, 1)
-        if size > LONG and size // 2 >= least:
-            parts = [list(range(size // 2)), list(range(size // 2, size))]
-        else:
-            parts = [[index] for index in range(size)] if size > 2 and least == 1 else []
-            parts += [[i for i in range(size) if i != index] for index in range(size)] if size > least else []
+        entries = range(size)
+        parts = [[*entries[: size // 2]], [*entries[size // 2 :]]]
+        if size <= LONG:
+            parts = [[entry] for entry in entries] + [
+                [other for other in entries if other != entry] for entry in entries
+            ]
         for kept in parts:
             inputs = dict(trial.inputs)
             for name, axes in trial.axes.items():
                 for position, other in enumerate(axes.split()):
                     inputs[name] = np.take(inputs[name], kept, axis=position) if other == axis else inputs[name]
-            yield replace(trial, inputs=inputs)
-
-
-def _single_precision(trial: Trial) -> Iterator[Trial]:
-    """Make all float32, or none: what a call of two dtypes does is another question."""
-    wide = [name for name, array in trial.inputs.items() if array.dtype == np.float64]
-    if wide and not set(wide) & set(trial.fixed):
-        with np.errstate(over="ignore"):
-            narrow = {name: trial.inputs[name].astype(np.float32) for name in wide}
-        if all(np.array_equal(np.isfinite(array), np.isfinite(trial.inputs[name])) for name, array in narrow.items()):
-            yield replace(trial, inputs={**trial.inputs, **narrow})
+            if len(kept) >= trial.least.get(axis, 1):
+                yield replace(trial, inputs=inputs)
 
 
 def _rounder(trial: Trial) -> Iterator[Trial]:
     """Make the numbers of one input simpler throughout, or at one place."""
-    for name, array in trial.inputs.items():
-        if name in trial.fixed:
-            continue
+    for name in [name for name in trial.inputs if name not in trial.fixed]:
+        array = trial.inputs[name]
         simple = [np.zeros_like(array), np.ones_like(array), np.abs(array)]
         if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
             simple += [np.round(array), np.round(array * 2) / 2, np.round(array, 1)]
         for index in np.ndindex(*array.shape) if array.size <= MANY else ():
             number = float(array[index])
-            if np.isfinite(number):
-                for other in dict.fromkeys((0.0, 1.0, 2.0, abs(number), float(round(number)), float(int(number)))):
-                    simple.append(array.copy())
-                    simple[-1][index] = other
+            for other in {0.0, 1.0, abs(number), float(round(number))} if np.isfinite(number) else ():
+                simple.append(array.copy())
+                simple[-1][index] = other
         for changed in simple:
             if not np.array_equal(changed, array):
                 yield replace(trial, inputs={**trial.inputs, name: np.asarray(changed)})  # of 0 axes it is a scalar
@@ -416,12 +388,12 @@ class Drawing:
 # What a student reads of a trial. Its input is no secret, so all that came of it may be shown
 
 
-def counterexample_text(trial: Trial, case: Case, fault: Mismatch | Raised, place: Place = in_file) -> str:
+def counterexample_text(failing: Failing, place: Place = in_file) -> str:
     """Write the snippet, with yours and expected beneath it; "" where the snippet would be too long to read."""
-    line = ""
+    trial, fault, line = failing.trial, failing.fault, ""
     if isinstance(fault, Raised):
         snippet, yours = trial.text(), f"{fault.types[0]}: {fault.message}".removesuffix(": ")
-        expected = expected_text(next(one for one in case.expected if one.kind != "unchanged"))
+        expected = expected_text(next(one for one in failing.case.expected if one.kind != "unchanged"))
         if fault.line is not None:
             line = f"\n            {place(fault.line)}{f': {visible(fault.code, 120)}' if fault.code else ''}"
     else:

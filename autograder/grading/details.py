@@ -1,13 +1,14 @@
 """What pages show of a submission besides its report: learning curves, and pictures of where values differ.
 
-It is stored as JSON beside the report. Curves and pictures are of public cases alone. `answers`, which is of hidden
-cases too, is for staff.
+It is stored as JSON beside the report. Curves and pictures are of public cases alone; `answers` are for staff.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.wording import Place, about_outcome, in_file
 from autograder.sandbox.calls import Observation, Outcome
 from autograder.vocabulary.files import write_atomically
-from autograder.vocabulary.report import parsed
+from autograder.vocabulary.report import ItemResult, parsed
 
 SCHEMA = 1
 MAX_STEPS = 2_000
@@ -100,7 +101,7 @@ class Details:
     """What is shown of one submission, and of which bytes and fixtures it was made.
 
     earlier   gradings of the same student, oldest first
-    answers   item → fingerprint of a wrong answer that no known mistake gives; of hidden cases too, so for staff alone
+    answers   item → fingerprint of a wrong answer that no known mistake gives, for staff
     code      function that is wrong → how it is written; its student's own, and an example on the class's page
     calls     item → what its public case calls that fails, as one would type it
     lines     item → the line of the source that its failure is about
@@ -161,6 +162,13 @@ def picture_of(case: Case, outcome: Outcome) -> Picture | None:
     marks = np.where(np.isfinite(observed), marks, NOT_FINITE)
     cells = "".join(np.where(right_places(expectation, array), RIGHT, marks).ravel().tolist())
     return Picture(case.item, case.id, expectation.what, expectation.axes, array.shape, cells)
+
+
+def fingerprint(item: ItemResult) -> str:
+    """Make one name for a wrong answer: two share it whose cases have the same verdicts and messages to four digits."""
+    text = "\n".join(f"{case.case} {case.verdict} {case.message}" for case in item.cases)
+    rounded = re.sub(r"\d+\.\d+(e[+-]\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+    return hashlib.sha256(" ".join(rounded.split()).encode()).hexdigest()[:16]
 
 
 # Writing and reading them

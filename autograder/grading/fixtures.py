@@ -31,7 +31,6 @@ from autograder.sandbox.worker.calling import TORCH
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Visibility
 
-UNNAMED = re.compile(r"axis(\d+)")
 SCHEMA = 1
 MANIFEST = "manifest.json"
 STORED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # no way up, no way out, no second spelling of a folder
@@ -54,7 +53,7 @@ class Expectation:
     axes        names of the axes, for shapes and indices
     rtol, atol  |observed - expected| <= atol + rtol * |expected|
     attached    whether the tensor must carry a graph; None where it does not matter
-    diagnosis   explains a failure, causes none; a value of this kind is read by `clues.about_updates`
+    diagnosis   explains a failure, causes none; a value of this kind is read by `wording.about_updates`
     forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
                 "axes" (axes of size 1 may be more or fewer),
                 "values" (and shape, finiteness, graph: a tensor of that dtype will do)
@@ -75,17 +74,6 @@ class Expectation:
     forgiven: tuple[str, ...] = ()
     like: str = ""
     array: Array | None = field(default=None, compare=False)
-
-    @property
-    def said_axes(self) -> tuple[str, ...]:
-        """The axes as sentences call them: `axis 0` where `axis0` stands for no name."""
-        return tuple(UNNAMED.sub(r"axis \1", axis) for axis in self.axes)
-
-    @property
-    def named_sizes(self) -> dict[str, int]:
-        """The size of each axis that has a name."""
-        shape = () if self.array is None else self.array.shape
-        return {axis: size for axis, size in zip(self.axes, shape, strict=False) if not UNNAMED.fullmatch(axis)}
 
     def judged_numbers(self, inputs: Iterable[Array]) -> frozenset[float] | None:
         """See `Case.judged_numbers`; None where zeros would do in place of right values, or no value is looked at."""

@@ -15,14 +15,13 @@ from typing import Protocol
 import numpy as np
 
 from autograder.grading.assignment import Assignment, Item, find_assignments
-from autograder.grading.clues import about_updates, explain
 from autograder.grading.counterexamples import CallRunner, Drawing, Search, calls_of
-from autograder.grading.details import Details, curve_of, picture_of
+from autograder.grading.details import Details, curve_of, fingerprint, picture_of
 from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
 from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, load_failure, withhold
-from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
-from autograder.grading.wording import which_case
+from autograder.grading.known_mistakes import Answer, names_of_items
+from autograder.grading.wording import about_updates, which_case
 from autograder.sandbox.calls import Outcome, Program
 from autograder.submissions.submission import Function, Submission, outline, quoted, written
 from autograder.vocabulary.errors import GraderFault, KitError
@@ -191,38 +190,14 @@ class Grading:
 
     def results(self) -> list[ItemResult]:
         """Give each item its points, its first failure in words, a hint, and a counterexample where one is needed."""
-        right_alone, submission = self._right_alone(), self.submission
-        results = [self._result(item, right_alone) for item in self.items]
+        results = [self._result(item) for item in self.items]
         if self.grader.drawing is None:
             return results
         runner = self.program, self.sandbox, self.grader.assignment.load_timeout
-        search = Search(self.grader.drawing, *runner, submission.sha256, submission.place)
+        search = Search(self.grader.drawing, *runner, self.submission.sha256, self.submission.place)
         return search.with_counterexamples(results, self.items)
 
-    def _right_alone(self) -> set[str]:
-        """Find the items whose first wrong case is right in a process of its own: something is kept between calls."""
-        alone: set[str] = set()
-        settled = set()  # functions whose first wrong case is wrong by itself, too
-        for item in (
-            self.items if "process" in self.sandbox.layers else ()
-        ):  # the student's own kernel keeps what it has
-            first = next((one for one in self.judged[item.id] if not one.passed and not one.withheld), None)
-            if first is None or self.names.get(item.id) or item.function in settled:
-                continue
-            if first.result.visibility == "hidden" or first.result.verdict not in NAMED:
-                continue
-            request, load_timeout = first.case.request(item), self.grader.assignment.load_timeout
-            try:
-                [outcome] = self.sandbox.run(self.program, [request], load_timeout=load_timeout)
-            except (GraderFault, OSError):  # the points are known already, and hold without a hint
-                return alone
-            if self.judge.judge(first.case, outcome, item.timeout).passed:
-                alone.add(item.id)
-            else:
-                settled.add(item.function)
-        return alone
-
-    def _result(self, item: Item, right_alone: set[str]) -> ItemResult:
+    def _result(self, item: Item) -> ItemResult:
         verdicts = self.judged[item.id]
         results = tuple(one.result for one in verdicts)
         points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
@@ -230,16 +205,16 @@ class Grading:
         known = item.id, item.function, item.title, points, item.points
         if all(one.passed for one in verdicts):
             return ItemResult(*known, "passed", (), "", "", seconds, results)
-        failure = self._failure(item, right_alone)
+        failure = self._failure(item)
         first, message = failure.first, failure.first.result.message
         if not first.withheld:
             special = "" if first.result.verdict == "not_run" else which_case(first.case, failure.before)
-            message = special + "\n".join(filter(None, [message, failure.updates, failure.reason]))
+            message = special + "\n".join(filter(None, [message, failure.updates]))
         results = tuple(replace(one, message=message) if one == first.result else one for one in results)
         verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in results})
         return ItemResult(*known, verdict, tuple(failure.names), message, hint_of(failure), seconds, results)
 
-    def _failure(self, item: Item, right_alone: set[str]) -> Failure:
+    def _failure(self, item: Item) -> Failure:
         """Collect what is known of an item that fails."""
         chosen, verdicts = self.grader.assignment, self.judged[item.id]
         failing = [place for place, one in enumerate(verdicts) if not one.passed]
@@ -250,16 +225,12 @@ class Grading:
             return Failure(item, first, elsewhere=elsewhere)
         names = self.names.get(item.id, ()) if first.result.verdict in NAMED else ()
         seen = self.outcomes[first.case.id].observation if first.result.visibility == "public" else None
-        updates = reason = default = ""
+        updates = default = ""
         if first.mismatch is not None and seen is not None:
             updates = about_updates(first.case, seen)
         if not names:
             cases = [verdicts[place].case for place in failing]
             default = other_default(cases, outline(chosen.untouched_source()), self.functions)
-        if first.mismatch is not None and not names and not default:
-            answers = [(one.case, self.outcomes[one.case.id].observation) for one in verdicts]
-            relatives = [case for case in self.grader.fixtures.cases if case.function == item.function]
-            reason = explain([(case, seen) for case, seen in answers if seen is not None], relatives)
         of_function = [
             (other, one)
             for other, judged in self.judged.items()
@@ -273,13 +244,10 @@ class Grading:
             names=names,
             hints=self.grader.fixtures.hints,
             updates=updates,
-            reason=reason,
             other_default=default,
             elsewhere=elsewhere,
-            right_alone=item.id in right_alone,
             is_first=item.id == next((other for other, _ in of_function if not self.names.get(other)), ""),
             law_alone=all(one.case.hint == first.case.hint for _, one in of_function),
-            code=code.get(item.function, ""),
         )
 
     def details(self, details: Details, results: Sequence[ItemResult], curves: Sequence[Item]) -> Details:
@@ -297,9 +265,7 @@ class Grading:
         pictures = [picture_of(case, self.outcomes[case.id]) for case in fixtures.cases if case.id in failed]
         wrong = [item for item in results if item.verdict == "failed"]
         answers = {
-            item.item: fingerprint(
-                (case.id, case.expected, _answer_of(self.outcomes[case.id])) for case in fixtures.of_item(item.item)
-            )
+            item.item: fingerprint(item)
             for item in wrong
             if not item.mistakes and not item.message.startswith(RIGHT_FORM)
         }

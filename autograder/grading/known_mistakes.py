@@ -1,24 +1,16 @@
-"""Name the known mistakes that an answer is: compare what was observed with what each of them returns. Pure.
-
-An answer that is none of them gets a fingerprint, by which staff see who gave the same one.
-"""
+"""Name the known mistakes that an answer is: compare what was observed with what each of them returns. Pure."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from autograder.grading.compare import NOTHING, compare, compare_one, error_holds, fault_of, widened
 from autograder.grading.fixtures import Case, Expectation
-from autograder.sandbox.calls import Observation, Raised, Returned
+from autograder.sandbox.calls import Observation, Raised
 
-STEP = 8.0  # tolerances: closer sums are one, and rounding seldom falls between two that differ by float noise alone
-WAVES = (0.0, 1.0, 5**0.5)  # three sums over all values, each with other weights: no two answers share them by chance
-LARGEST = 1e30
 MAX_NAMED = 3
 
 Answer = Observation | Raised
@@ -132,46 +124,3 @@ def fact_seen(expectation: Expectation, seen: Observation) -> Any:
     if expectation.kind == "witness":
         return fault_of(expectation.value, seen.returned)
     return seen.facts.get(expectation.name)
-
-
-def fingerprint(cases: Iterable[tuple[str, Sequence[Expectation], Answer | None]]) -> str:
-    """Make one name for a wrong answer: of the cases (id, what is expected, what was seen), what is right and what not.
-
-    Two answers share it that return the same values, as far as the cases' tolerances tell, in the same cases. It tells
-    no value to who cannot guess all of them; still it is for staff alone, since hidden cases count.
-    """
-    described: list[Any] = []
-    for name, expected, seen in cases:
-        if seen is None:
-            described.append([name, "no answer"])
-        elif isinstance(seen, Raised):
-            described.append([name, ["raised", seen.types[0]]])
-        else:
-            described.append([name, [[one.name, _mark(one, seen)] for one in expected if not one.diagnosis]])
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _mark(expectation: Expectation, seen: Observation) -> Any:
-    if compare_one(expectation, seen) is None:
-        return "right"
-    if expectation.kind in ("fact", "error", "witness"):
-        fact = fact_seen(expectation, seen)
-        return _error_type(fact) if expectation.kind == "error" and isinstance(fact, dict) else fact
-    returned = seen.returned.get(expectation.name, NOTHING)
-    graph = returned.requires_grad if expectation.attached is not None else None
-    return [returned.kind, returned.dtype, list(returned.shape), graph, _sums(expectation, returned)]
-
-
-def _sums(expectation: Expectation, returned: Returned) -> list[Any]:
-    """Add the values up with weights, in steps of the tolerance, and mark which of them are not finite."""
-    if returned.array is None or returned.array.size == 0:
-        return []
-    wide = widened(returned.array).ravel()
-    finite = np.isfinite(wide)
-    values = np.clip(np.where(finite, wide, 0.0), -LARGEST, LARGEST)
-    scale = 2.0 ** np.ceil(np.log2(max(1e-30, float(np.abs(values).max()))))  # a power of 2, which noise leaves alone
-    step = STEP * (expectation.atol + expectation.rtol * scale) or 1e-6 * scale
-    places = np.arange(1, values.size + 1)
-    sums = [float(values @ np.cos(wave * places)) / np.sqrt(values.size) for wave in WAVES]
-    marks = hashlib.sha256(np.where(finite, 0, np.where(np.isnan(wide), 1, 2)).astype(np.int8).tobytes())
-    return [*(round(total / step) for total in sums), "" if finite.all() else marks.hexdigest()[:16]]

@@ -11,10 +11,13 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from autograder.grading.compare import Mismatch, right_places
 from autograder.grading.fixtures import Case, Expectation, are_flags
-from autograder.sandbox.calls import Outcome, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned
 from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.vocabulary.text import visible
 
@@ -364,3 +367,56 @@ def table(mismatch: Mismatch) -> list[str]:
     lines = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
     more = mismatch.differing - len(mismatch.first)
     return lines + ([f"  … {more} more"] if more > 0 else [])
+
+
+# The weights of a run, update by update
+
+UPDATE = "update"  # the first axis of whatever a case has for each update
+FOLLOWED = "weights before and after"  # sums of weights, the first of them before the first update
+LOSSES = "losses of updates"  # what each update learned from
+
+
+def about_updates(case: Case, observation: Observation) -> str:
+    """Tell which update is the first wrong one; "" where there are no such weights, all are right, or fewer or more.
+
+    What is told follows from stored weights alone, so it is true whatever the cause. Where to look is told where the
+    case shows that nothing before the update was wrong.
+    """
+    followed = _followed(case, observation)
+    if followed is None:
+        return ""
+    expectation, due, made = followed
+    right = right_places(replace(expectation, array=due), made).reshape(len(due), -1).all(axis=1)
+    if right.all():
+        return ""
+    first = int(np.argmin(right))
+    if not first:
+        return "The weights differ before the first update."
+    when = f"The weights are wrong from update {first} on"
+    right_losses = [
+        right_places(one, returned.array)[:first]
+        for one in case.expected
+        if one.name == LOSSES and (returned := observation.returned.get(LOSSES)) is not None
+        if one.array is not None and returned.array is not None and returned.array.shape == one.array.shape
+    ]
+    if not right_losses:
+        return f"{when}."
+    if not right_losses[0].all():
+        return f"{when}. The loss of update {int(np.argmin(right_losses[0])) + 1} is wrong: look at what it is made of."
+    return f"{when}. Its loss is right: look at what becomes of its gradient, and at the optimizer."
+
+
+def _followed(case: Case, observation: Observation) -> tuple[Expectation, Array, Array] | None:
+    """Return weights before the first update and after each: the expectation, what should be, what was returned."""
+    for expectation in case.expected:
+        returned = observation.returned.get(expectation.name)
+        if expectation.array is None or expectation.axes[:1] != (UPDATE,) or returned is None or returned.array is None:
+            continue
+        due, made, start = expectation.array, returned.array, case.inputs.get("weight")
+        if made.shape != due.shape or not np.isfinite(made).all():
+            continue
+        if expectation.name == FOLLOWED and len(made) > 1:
+            return expectation, due, made
+        if expectation.name in ("weights", "weight") and start is not None and due.shape[1:] == start.shape:
+            return expectation, np.concatenate([start[None], due]), np.concatenate([start[None], made])
+    return None

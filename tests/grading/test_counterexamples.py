@@ -26,6 +26,7 @@ from autograder.grading.counterexamples import (
     ROUNDS,
     TRIED,
     Drawing,
+    Failing,
     Search,
     Trial,
     counterexample_text,
@@ -192,7 +193,7 @@ def check_right(assignment: Assignment, sources: Sequence[str], sandbox: Sandbox
         for (item, trial, case), outcome in zip(asked, outcomes, strict=True):
             assert outcome.status in ("observed", "raised"), (item.id, trial.text(), outcome)
             fault = fault_of_call(case, outcome)
-            assert fault is None, counterexample_text(trial, case, fault)
+            assert fault is None, counterexample_text(Failing(trial, case, fault))
 
 
 def way_down(trial: Trial, chosen: np.random.Generator) -> list[Trial]:
@@ -280,12 +281,12 @@ def test_tensor_is_written_so_that_it_can_be_read_back() -> None:
 def test_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
     counted = Counted(sandbox)
     one = search(altered(RAISES), counted)
-    one.counterexamples([MAX])
+    one.counterexample(MAX)
     assert sum(counted.runs) <= DRAWN + ROUNDS * TRIED + 1
     assert one.calls == CALLS - sum(counted.runs)
     poor = search(altered(RAISES), counted := Counted(sandbox))
     poor.calls = 30
-    poor.counterexamples([item for item in ASSIGNMENT.items if item.function == "compute_deltas"])
+    assert not poor.counterexample(MAX)
     assert sum(counted.runs) <= 30
 
 
@@ -293,7 +294,7 @@ def test_call_that_never_ends_ends_search(sandbox: Sandbox) -> None:
     quick = replace(MAX, timeout=0.5, cpu=1.0)
     counted = Counted(sandbox)
     one = search(altered(HANGS), counted)
-    assert one.counterexamples([quick]) == {}
+    assert one.counterexample(quick) == ""
     assert len(counted.runs) == 1
 
 
@@ -303,7 +304,7 @@ def test_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> 
         "CALLS = []\ndef compute_deltas(rewards, mode):\n    CALLS.append(mode)\n"
         "    return solved_deltas(rewards, mode) + (len(CALLS) > 1)"
     )
-    assert search(second_is_wrong, sandbox).counterexamples([MAX]) == {}
+    assert search(second_is_wrong, sandbox).counterexample(MAX) == ""
 
 
 HOSTILE = (
@@ -320,7 +321,7 @@ HOSTILE = (
 @pytest.mark.parametrize("returned", HOSTILE)
 def test_whatever_comes_back_is_data(returned: str, sandbox: Sandbox) -> None:
     source = altered(f"def compute_deltas(rewards, mode):\n    return {returned}")
-    text = search(source, sandbox).counterexamples([MAX])["deltas-max"]
+    text = search(source, sandbox).counterexample(MAX)
     assert len(text) < 2000
     assert all(line.isprintable() for line in text.splitlines())
     assert len(next(line for line in text.splitlines() if line.startswith("  yours "))) <= MAX_SHOWN + len(
@@ -411,7 +412,7 @@ def test_every_way_of_reading_report_shows_it_escaped_and_cut(where: str) -> Non
 def test_counterexample_replaces_what_is_to_be_looked_for(
     text: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Search, "counterexamples", lambda *_: {item.id: text})
+    monkeypatch.setattr(Search, "counterexample", lambda *_, **__: text)
     item = ASSIGNMENT.items[0]
     cases = (CaseResult("a", "public", "passed", ""), CaseResult("b", "hidden", "raised", f"f raised.{UNTOLD}"))
     failed = ItemResult(

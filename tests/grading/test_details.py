@@ -13,6 +13,7 @@ from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignment import find_assignment
+from autograder.grading.compare import compare
 from autograder.grading.details import (
     LARGEST,
     MAX_CELLS,
@@ -23,16 +24,19 @@ from autograder.grading.details import (
     Picture,
     Series,
     curve_of,
+    fingerprint,
     picture_of,
     read_details,
     write_details,
 )
 from autograder.grading.fixtures import Case, Expectation, read_fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.wording import about_mismatch
 from autograder.pages.drawings import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
 from autograder.sandbox.calls import Observation, Outcome, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import CaseResult, ItemResult, Verdict
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 GRADER = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
@@ -141,6 +145,41 @@ def test_grid_lays_axes_across_down_and_side_by_side() -> None:
     assert [cell.label for cell in drawn.cells][:2] == ["large", "right"]
     assert drawn.words == "w: of 12 values 1 too large, 1 too small."
     assert drawn.width >= max(x for x, _ in places) + side
+
+
+# Fingerprints: the same for all who gave an answer, another for every other answer
+
+TABLE = np.random.default_rng(0).normal(size=(7, 5))
+
+
+def fingerprint_of(yours: np.ndarray, verdict: Verdict = "failed") -> str:
+    one = case(TABLE)
+    mismatch = compare(one.expected, saw(yours).observation)
+    message = "" if mismatch is None else about_mismatch(one, mismatch)
+    seen = CaseResult("one", "public", "failed", message), CaseResult("two", "hidden", verdict, "Not right.")
+    return fingerprint(ItemResult("item", "f", "", 0.0, 1.0, "failed", (), message, "", 0.0, seen))
+
+
+def test_answers_that_differ_by_rounding_alone_are_one() -> None:
+    noise = np.random.default_rng(1).uniform(-1e-7, 1e-7, (100, *TABLE.shape))
+    shared = [fingerprint_of(TABLE * 1.5 * (1 + one)) == fingerprint_of(TABLE * 1.5) for one in noise]
+    assert sum(shared) >= 97  # a digit may turn
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TABLE * 1.501,
+        np.flip(TABLE * 1.5, axis=0),
+        (TABLE * 1.5).T,
+        np.where(TABLE > 0, TABLE * 1.5, np.nan),
+        np.where(TABLE > 0, TABLE * 1.5, TABLE),
+        *(np.full((7, 5), value) for value in (0.0, 1e300, -1e300, np.inf)),
+    ],
+)
+def test_answers_that_differ_by_more_are_not(other: np.ndarray) -> None:
+    assert fingerprint_of(TABLE * 1.5) != fingerprint_of(other)
+    assert fingerprint_of(other) != fingerprint_of(other, "passed")
 
 
 # Plots

@@ -1,4 +1,4 @@
-"""Which hint follows a failure: the first row of one table, and an item's own hint is about values."""
+"""Which hint follows a failure; an item's own hint is about values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from autograder.vocabulary.report import Visibility
 
 ITEM = Item("deltas-small", "f", "a title", 2, 5, "Think again.", ("c1",), ("c2",))
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 3.0]])
-LOSSES = np.array([3.0, 2.0, 1.0, 0.5])
-WEIGHTS = np.arange(8.0).reshape(4, 2)
 ERROR = Expectation("error", "error", "f", value={"type": "ValueError", "mentions": ["avg"]})
 
 
@@ -77,25 +75,21 @@ def test_hint_depends_on_kind_of_failure(returned: Returned, begins: str) -> Non
     ("observed", "begins"),
     [
         (None, "Think again."),
-        ({"types": ["KeyError"], "message": "avg"}, "Callers catch"),
-        ({"types": ["ValueError"], "message": "no"}, "Your exception has the right type"),
+        ({"types": ["KeyError"], "message": "avg"}, ""),  # the message says all
     ],
 )
 def test_error_hint_depends_on_what_was_raised(observed: Any, begins: str) -> None:
-    assert hint(ERROR, facts={"error": observed}).startswith(begins)
+    assert hint(ERROR, facts={"error": observed}) == begins
 
 
 @pytest.mark.parametrize(
     ("slope", "begins"),
-    [
-        (tensor(WANTED + 1), "The value is right and its gradient is not."),
-        (tensor(np.full_like(WANTED, np.nan)), "The value is finite"),
-        (Returned("none"), "Look between inputs and result"),
-    ],
+    [(Returned("none"), "Look between inputs and result"), (tensor(WANTED + 1), "")],
 )
 def test_gradient_hint_depends_on_what_came_back(slope: Returned, begins: str) -> None:
     both = (value(), value(kind="gradient", name="slope"))
-    assert hint(*both, out=tensor(WANTED), slope=slope).startswith(begins)
+    text = hint(*both, out=tensor(WANTED), slope=slope)
+    assert text.startswith(begins) if begins else text == ""
 
 
 def test_value_or_case_with_own_hint_gets_it() -> None:
@@ -119,13 +113,6 @@ def test_law_hint_is_given_where_nothing_else_fails() -> None:
     assert hint(before, case_hint="Which dtype?", before=1, more=alone, out=LARGER).startswith("A method that ends")
 
 
-def test_backward_inside_function_is_told() -> None:
-    code = {"code": "def f(x):\n    loss = x.sum()\n    loss.backward()\n    return x.grad\n"}
-    for out in (Returned("none"), tensor(WANTED)):
-        assert hint(value(attached=True), more=code, out=out).startswith("Your function calls backward itself.")
-    assert hint(value(), more=code, out=Returned("none")) == ""  # here it may be what is asked for
-
-
 def test_number_of_turns_is_no_question_of_shapes() -> None:
     assert hint(value(axes=("step", "vocab")), out=tensor(np.concatenate([WANTED, WANTED]))) == ""
 
@@ -139,10 +126,7 @@ def test_number_of_turns_is_no_question_of_shapes() -> None:
         ({"names": ("a", "b", "c"), "hints": {"a": "A?", "b": "B?", "c": "C?"}}, ""),
         ({"names": ("unknown",), "hints": {}}, ""),
         ({"other_default": "By default x is 1."}, "By default x is 1."),
-        ({"right_alone": True}, "By itself, in a fresh Python, this call is right. What does your function keep"),
         ({"updates": "The weights differ from the first update on."}, ""),
-        ({"reason": "Each of your values has the right size and the wrong sign."}, ""),
-        ({"reason": "Each of your values is 2 times what it should be."}, "Think again."),
         ({"is_first": False}, ""),
         ({"elsewhere": "values"}, "values fails too: start there."),
         ({"elsewhere": "values", "names": ("a",), "hints": {"a": "A?"}}, "A?"),
@@ -159,20 +143,6 @@ def test_hidden_failure_gets_no_hint_that_numbers_decide() -> None:
     hints |= {hint(slope, visibility="hidden", out=tensor(WANTED * by)) for by in (0.0, np.nan)}
     assert hints == {PUBLIC_PASS}
     assert hint(value(), visibility="hidden", out=tensor(WANTED[:1])).startswith("Write down the shape")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "axis", "change", "text"),
-    [
-        (LOSSES, "step", [0, 0, 1, 1], "At step 1 it is right, and at step 2 it is wrong."),
-        (LOSSES, "step", [1, 1, 1, 1], "Think again."),
-        (LOSSES, "token", [0, 0, 1, 1], "Think again."),
-        (WEIGHTS, "update", [[0], [0], [0], [1]], "At update 2 it is right, and at update 3 it is wrong."),
-    ],
-)
-def test_first_wrong_step_is_named(wanted: Array, axis: str, change: list[Any], text: str) -> None:
-    axes = (axis, "vocab")[: wanted.ndim]
-    assert hint(value(wanted, axes=axes), out=tensor(wanted + np.array(change))).startswith(text)
 
 
 def test_only_proven_item_is_named_to_start_with() -> None:
@@ -210,9 +180,6 @@ def test_only_proven_item_is_named_to_start_with() -> None:
         ({"options": {"mode": "clipped"}}, {"log_probs": WANTED}, "0.2", "0.1", True),
         ({"options": {"epsilon": 0.5}}, {}, "0.2", "0.1", False),
         ({"calls": [{"epsilon": 0.5}]}, {}, "0.2", "0.1", False),
-        ({"settings": {"epsilon": 0.5}, "defaults": ["epsilon"]}, {}, "0.2", "0.1", True),
-        ({"settings": {"epsilon": 0.5}, "defaults": True}, {}, "0.2", "0.1", False),
-        ({"given": {"epsilon": 0.5}, "also": {"without": {"without": ["epsilon"]}}}, {}, "0.2", "0.1", True),
         ({}, {"epsilon": WANTED}, "0.2", "0.1", False),
         ({}, {}, "0.0", "0", False),
         ({}, {}, "None", "None", False),

@@ -21,6 +21,7 @@ from autograder.grading.wording import (
     about_exception,
     about_mismatch,
     about_outcome,
+    about_updates,
 )
 from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned, Status
 from autograder.vocabulary.report import Visibility
@@ -367,3 +368,42 @@ def test_arrays_lists_and_numbers_are_told_as_such(values: str, wanted: Array, o
         hint = hint_of(Failure(ITEM, Judged.of(asked, "failed", text, found)))
         assert "ensor" not in text + hint
         assert text.startswith(told) or visibility == "hidden", text
+
+
+# The weights of a run
+
+DUE = np.array([1.0, -2.0, 3.0, -4.0, 5.0, -6.0, 7.0, -8.0, 9.0])
+PATH = np.array([0 * DUE, DUE, 2 * DUE, 3 * DUE])
+FOLLOWED = deltas(PATH, name="weights before and after", axes=("update", "sum"), diagnosis=True)
+LOSSES = deltas(np.array([0.5, 0.25, 0.125]), name="losses of updates", axes=("update",), diagnosis=True)
+
+
+def told_of_run(yours: Array, losses: Array | None) -> str:
+    arrays = {"weights before and after": yours, **({} if losses is None else {"losses of updates": losses})}
+    return about_updates(
+        case(FOLLOWED, LOSSES), Observation({name: tensor(array) for name, array in arrays.items()}, {})
+    )
+
+
+def off_since(update: int, by: Array) -> Array:
+    return np.array([weights + by * (number >= update) for number, weights in enumerate(PATH)])
+
+
+RIGHT, WRONG = LOSSES.array, np.array([0.5, 9.0, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("yours", "losses", "sentence"),
+    [
+        (off_since(3, DUE), None, "The weights are wrong from update 3 on."),
+        (off_since(0, DUE), RIGHT, "The weights differ before the first update."),
+        (off_since(3, DUE), WRONG, "on. The loss of update 2 is wrong: look at what it is made of."),
+        (off_since(2, np.abs(DUE)), RIGHT, "right: look at what becomes of its gradient, and at the optimizer."),
+        (PATH, RIGHT, ""),
+        (PATH[:3], RIGHT, ""),
+        (off_since(2, np.nan * DUE), RIGHT, ""),
+    ],
+)
+def test_first_wrong_update_is_told(yours: Array, losses: Array | None, sentence: str) -> None:
+    text = told_of_run(yours, losses)
+    assert text.endswith(sentence) if sentence else text == ""

@@ -15,7 +15,7 @@ LONGEST = (  # by processor time, in short first: a file begun last would keep a
     "test_every_assignment", "test_contract", "test_live_browser", "test_cli_exports",
     "test_exam_mutants", "test_cluster", "test_generator", "test_honest", "test_live",
     "test_golden", "test_interpreter", "test_cases", "test_frames", "test_pages", "test_unearned",
-    "test_clues", "test_practice_study", "test_hidden_cases", "test_source_notebook", "test_check", "test_release",
+    "test_practice_study", "test_hidden_cases", "test_source_notebook", "test_check", "test_release",
     "test_verify", "test_odd_answers", "test_benchmarks", "test_course_option",
     "test_doctor", "test_diff", "test_architecture",
 )  # fmt: skip
