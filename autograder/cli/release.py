@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from autograder.authoring.exam.selfcheck import contract_slips
-from autograder.authoring.fixtures.diff import difference_text, item_text
+from autograder.authoring.fixtures.show import item_text
 from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
 from autograder.authoring.fixtures.terms import read_secret, read_term, secret_warning
-from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.fixtures.verify import difference_text, regenerate_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import (
     Files,

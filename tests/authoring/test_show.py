@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from places import KIT
 
-from autograder.authoring.fixtures.diff import case_lines, item_text
 from autograder.authoring.fixtures.regenerate import load_expanded
+from autograder.authoring.fixtures.show import case_lines, item_text
 from autograder.grading.assignment import Item
 from autograder.grading.fixtures import Case, Expectation, Fixtures, read_fixtures
 from autograder.sandbox.calls import Observation, Raised
