@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from autograder.authoring.handout.notebook import is_answer, read_extras, released, words_in
 from autograder.authoring.handout.release import notebook_of
@@ -98,6 +99,11 @@ class Choice:
         """The decision that counts."""
         last = self.history[-1] if self.history else None
         return last if last and (last["points"] or last["comment"]) else None
+
+    @property
+    def points(self) -> str:
+        """The points that count, as somebody wrote them; "" where nobody has given any."""
+        return self.decided["points"] if self.decided else ""
 
     @property
     def seen(self) -> str:
@@ -278,12 +284,13 @@ class LiveFolder:
         answer = self.answers.get(student, {}).get(item)
         return Choice(item, most, rows, question, answer, self.requests.get(student, {}).get(item, ""))
 
-    def answered(self, question: Question) -> list[tuple[Report, Choice]]:
-        """List what everybody answered to a question, with what was decided on it."""
+    def answered(self, question: Question) -> list[dict[str, Any]]:
+        """List everybody's report, with the choice of what to give for an answer, or for none."""
         history, answered = self.history(), []
         for report in self.reports():
             rows = history.get((file_stem(report.student), question.id), ())
-            answered.append((report, self._choice(report.student, question.id, question.points, rows)))
+            choice = self._choice(report.student, question.id, question.points, rows)
+            answered.append({"report": report, "choice": choice, "stem": file_stem(report.student)})
         return answered
 
     def around(self, stem: str) -> dict[str, str]:

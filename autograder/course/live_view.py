@@ -40,7 +40,7 @@ from autograder.gradebook.grades_folder import span_of_line
 from autograder.pages.class_page import Background, ClassPage
 from autograder.pages.html import TEMPLATES, page_template, render_page, scripts_and_policy
 from autograder.vocabulary.errors import KitError, UsageError
-from autograder.vocabulary.files import file_stem, open_regular
+from autograder.vocabulary.files import open_regular
 from autograder.vocabulary.text import visible
 
 MAX_BODY = 64 * 1024  # bytes of what a form sends
@@ -312,22 +312,15 @@ def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
     question = next((question for question in grades.questions if question.id == name), None)
     if question is None:
         raise HTTPError(404, NO_PAGE)
-    rows = []
-    for report, choice in grades.answered(question):
-        stem, answer = file_stem(report.student), choice.answer
-        row = {"student": report.student, "report": stem, "choice": choice, "answer": answer}
-        row |= {"page": f"{_quoted(stem)}.html", "anchor": f"answer-{_quoted(stem)}"}
-        row |= {"other": answer is not None and answer.sha256 != report.submission.sha256}
-        rows.append(row | {"points": choice.decided["points"] if choice.decided else ""})
     text = render_page(
         "questions.html",
         title=grades.assignment.title,
         module=grades.assignment.name,
         question=question,
-        rows=rows,
+        rows=grades.answered(question),
         has_answers=bool(grades.answers),
         action=f"{page.root}decide",
-        feedback=f"{page.root}feedback/",
+        root=page.root,
         notice=notice,
     )
     version = "" if notice.fields else grades.version(question.id)

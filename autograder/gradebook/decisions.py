@@ -22,7 +22,7 @@ from pathlib import Path
 from autograder.authoring.handout.notebook import read_extras
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_in, table_of, write_atomically
+from autograder.vocabulary.files import Row, alone, file_stem, read_rows, table_of, write_atomically
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import as_written, harmless, visible
 
@@ -76,7 +76,7 @@ class Decisions:
         if data and not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
             place = f"{self.path}, line {len(data.splitlines())}"
             raise UsageError(f"{place}: the last line is cut short: complete it and end it, or delete it.")
-        rows = rows_in(data, self.path, ("when", "who", *COLUMNS))
+        rows = read_rows(self.path, ("when", "who", *COLUMNS), data=data)
         return [Row(row.place, {name: as_written(cell) for name, cell in row.cells.items()}) for row in rows]
 
     def merged(self) -> tuple[list[Row], list[Override], list[str]]:
@@ -120,8 +120,23 @@ class Decisions:
 def decisions_of(
     folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
 ) -> Decisions:
-    """Gather the decisions of a folder, with the rows of these files of overrides, which are to be added."""
-    return Decisions(folder, assignment, [row for path in files for row in _new_rows(path)], replace)
+    """Gather the decisions of a folder, with the rows of these files, which name students and are to be added."""
+    new = []
+    for path in files:
+        seen: set[tuple[str, str]] = set()
+        for row in read_rows(path, COLUMNS):
+            if not (name := as_written(row["student"])):
+                raise row.wrong("a row without a student.")
+            key = file_stem(name), row["item"]
+            if key in seen:
+                raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
+            if row["points"] and not row["comment"]:
+                raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
+            seen.add(key)
+            who = f"{login_name()} ({visible(path.name, 80)})"
+            cells = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
+            new.append(Row(row.place, row.cells | cells))
+    return Decisions(folder, assignment, new, replace)
 
 
 def is_line_of(item: str, report: Report) -> bool:
@@ -150,32 +165,12 @@ def line_of(row: Row) -> str:
     return row.place.rpartition("line ")[2]
 
 
-def _new_rows(path: Path) -> list[Row]:
-    """Read the rows of an overrides file, whose students are called by their names."""
-    rows: dict[tuple[str, str], Row] = {}
-    for row in read_rows(path, COLUMNS):
-        if not (name := as_written(row["student"])):
-            raise row.wrong("a row without a student.")
-        key = file_stem(name), row["item"]
-        if key in rows:
-            raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
-        who = f"{login_name()} ({visible(path.name, 80)})"
-        if row["points"] and not row["comment"]:
-            raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
-        cells = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
-        rows[key] = Row(row.place, row.cells | cells)
-    return list(rows.values())
-
-
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
     """Read the overrides that rows say, all of which count; raises UsageError naming the line of what cannot be."""
     most = {item.id: item.points for item in assignment.items}
-    lines = []
-    for row in rows:
-        line = LINE.fullmatch(row["item"])
-        if line and (not line[1] or line[1].isdigit() or line[1] in assignment.functions):
-            lines.append(row["item"])
-    most |= dict.fromkeys(lines, 0.0)
+    for line in filter(None, (LINE.fullmatch(row["item"]) for row in rows)):
+        if not line[1] or line[1].isdigit() or line[1] in assignment.functions:
+            most[line[0]] = 0.0
     asked = any(row["item"] not in {*most, ""} for row in rows)
     extras = read_extras(assignment).question if asked else ()
     questions = {entry.id: entry.points for entry in extras}

@@ -218,23 +218,22 @@ class GradeChange(NamedTuple):
 def stored_grades(out: Path) -> dict[str, Grade]:
     """Read the grades in a folder's `grades.csv`, by name as it spells it; nobody's where it holds none."""
     path, grades = out / "grades.csv", {}
+
+    def spelled(cell: str) -> str:  # as `number` does, whatever a spreadsheet made of the cell
+        with contextlib.suppress(ValueError):
+            return number(float(cell.replace(",", ".")))
+        return cell
+
     try:
         table = table_of(path.read_bytes(), path)
         for cells in table.rows:
             row = dict(zip(table.header, cells, strict=True))
             final, most = row.get("final", row["points"]), row.get("final_max", row["max_points"])
             status = row["status"].replace("_", " ")
-            grades[row["student"]] = Grade(_spelled(row["points"]), _spelled(final), status, _spelled(most))
+            grades[row["student"]] = Grade(spelled(row["points"]), spelled(final), status, spelled(most))
     except (FileNotFoundError, UsageError, KeyError, ValueError):
         return {}
     return grades
-
-
-def _spelled(cell: str) -> str:
-    """Spell points as `number` does, whatever a spreadsheet made of the cell."""
-    with contextlib.suppress(ValueError):
-        return number(float(cell.replace(",", ".")))
-    return cell
 
 
 def is_graded(out: Path) -> bool:
@@ -276,17 +275,13 @@ def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_
                 and stored.submission.sha256 != report.submission.sha256
                 and grade(stored, of_old) == before
             )
-            changes.append(GradeChange(_described(report.student, before, now), asked))
+            was, becomes, what = before.text, now.text, ""
+            if was == becomes and before.most != now.most:
+                was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
+            elif was == becomes:
+                was, becomes, what = before.points or "none", now.points or "none", "points "
+            changes.append(GradeChange(f"{visible(report.student, 40)} {what}{was} → {becomes}", asked))
     return changes + [GradeChange(f"{visible(name, 40)} {before.text} → gone", False) for name, before in left.items()]
-
-
-def _described(student: str, before: Grade, now: Grade) -> str:
-    was, becomes, what = before.text, now.text, ""
-    if was == becomes and before.most != now.most:
-        was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
-    elif was == becomes:
-        was, becomes, what = before.points or "none", now.points or "none", "points "
-    return f"{visible(student, 40)} {what}{was} → {becomes}"
 
 
 def refuse_another(out: Path, assignment: str) -> None:
@@ -321,7 +316,7 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         with contextlib.suppress(FileNotFoundError):
             page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
             final = finals.get(report.student)
-            _write_if_new(out / "feedback" / f"{stem}.html", with_line_comments(with_adjustments(page, final), final))
+            _write_if_new(out / "feedback" / f"{stem}.html", with_adjustments(page, final))
     stream = io.StringIO()
     gradebook = Gradebook(stream, [item.id for item in assignment.items], final=rules is not None)
     for report in sorted(reports, key=lambda report: report.student):
@@ -346,9 +341,10 @@ def _write_if_new(path: Path, content: str | bytes) -> None:
 def with_adjustments(page: str, final: Final | None) -> str:
     """Make what the rules made of the grade the large number of a feedback page; the earned points stand below it.
 
-    None takes away what an earlier run wrote there.
+    Comments of staff stand at their lines of the code. None takes away what an earlier run wrote there.
     """
     page = re.sub(FINAL_SECTION.format(".*?"), "", page, count=1, flags=re.DOTALL)
+    page = re.sub("<!-- line -->.*?<!-- end of line -->", "", page, flags=re.DOTALL)
     if final is None or not final.adjustments:
         return page
     points, most = "No grade", "after the rules of the course"
@@ -360,22 +356,14 @@ def with_adjustments(page: str, final: Final | None) -> str:
         reason = Markup("{}").format(visible(change.reason))
         if line := LINE.fullmatch(change.item):
             reason = Markup('<a href="#comment-{}-{}">{}</a>').format(line[1], line[2], reason)
+            comment = visible(change.reason.partition(": ")[2])
+            note = Markup('<span class="note staff" id="comment-{}-{}">{}\n</span>').format(line[1], line[2], comment)
+            if span := span_of_line(page, line[1], line[2]):
+                page = f"{page[: span[1]]}<!-- line -->{note}<!-- end of line -->{page[span[1] :]}"
         rows += Markup("<li>{}</li>\n").format(reason)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
     content = FINAL_SECTION.format(section.format(points, most, rows))
     return page.replace(EARNED, content + EARNED, 1)
-
-
-def with_line_comments(page: str, final: Final | None) -> str:
-    """Put the comments of staff at the lines of the code on a feedback page; None takes them away."""
-    page = re.sub("<!-- line -->.*?<!-- end of line -->", "", page, flags=re.DOTALL)
-    for change in final.adjustments if final else ():
-        line = LINE.fullmatch(change.item)
-        if line and (span := span_of_line(page, line[1], line[2])):
-            comment = visible(change.reason.partition(": ")[2])
-            note = Markup('<span class="note staff" id="comment-{}-{}">{}\n</span>').format(line[1], line[2], comment)
-            page = f"{page[: span[1]]}<!-- line -->{note}<!-- end of line -->{page[span[1] :]}"
-    return page
 
 
 def span_of_line(page: str, function: str, line: str) -> tuple[int, int] | None:

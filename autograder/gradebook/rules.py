@@ -223,9 +223,9 @@ def _read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) 
 
 
 def read_times(path: Path) -> dict[str, datetime.datetime]:
-    """Read the times in a CSV file with the columns student,submitted, one for each."""
+    """Read the times in a CSV file with the columns student,submitted, one for each; none where there is no file."""
     times: dict[str, datetime.datetime] = {}
-    for row in read_rows(path, ("student", "submitted"), others=True):
+    for row in read_rows(path, ("student", "submitted"), others=True) if path.is_file() else ():
         if not row["student"]:
             raise row.wrong("a row without a student.")
         try:
@@ -237,7 +237,7 @@ def read_times(path: Path) -> dict[str, datetime.datetime]:
 
 def keep_seen(out: Path, seen: Times) -> None:
     """Keep what a download said; what is known of others stays."""
-    kept = _kept_times(out / SEEN)
+    kept = read_times(out / SEEN)
     if (now := {**kept, **seen}) != kept:
         write_atomically(out / SEEN, _times_csv(now))
 
@@ -247,16 +247,12 @@ def times_of(out: Path, zone: datetime.tzinfo | None, given: Times | None = None
 
     Raises UsageError where it is without, and so is the policy.
     """
-    times = {**_kept_times(out / SEEN), **(seen or {}), **(_kept_times(out / GIVEN) if given is None else given)}
+    times = {**read_times(out / SEEN), **(seen or {}), **(read_times(out / GIVEN) if given is None else given)}
     for student, when in times.items():
         if when.tzinfo is None and zone is None:
             what = f"The hand-in of {visible(student, 80)}, {when:%Y-%m-%d %H:%M}, names no time zone"
             raise UsageError(f"{what}: give `timezone` in the policy, which is that of your platform.")
     return {student: when if when.tzinfo else when.replace(tzinfo=zone) for student, when in times.items()}
-
-
-def _kept_times(path: Path) -> dict[str, datetime.datetime]:
-    return read_times(path) if path.is_file() else {}
 
 
 def _times_csv(times: Times) -> bytes:

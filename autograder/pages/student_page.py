@@ -84,11 +84,12 @@ def feedback_page(
 
 
 def _page(title: str, notes: Sequence[str], report: Report, details: Details, listing: Listing, left_out: str) -> str:
-    graded = [item for item in report.items if item.points is not None]
     by_function: dict[str, list[ItemResult]] = {}
     for item in report.items:
         by_function.setdefault(item.function, []).append(item)
     groups = [_group(function, items, listing) for function, items in by_function.items()]
+    passed = tuple(item.item for item in report.items if item.verdict == "passed")
+    now = Earlier("", report.submission.sha256, report.points, report.max_points, passed)
     return render_page(
         "feedback.html",
         report=report,
@@ -97,16 +98,13 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
         left_out=left_out,
         next_step=next_step(report, groups),
         groups=groups,
-        faults=[item for item in report.items if item.points is None],
         unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
-        all_passed=bool(report.items) and all(item.verdict == "passed" for item in report.items),
-        earned=sum(item.points or 0.0 for item in graded),
-        gradable=sum(item.max_points for item in graded),
+        all_passed=bool(report.items) and len(passed) == len(report.items),
         curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],
         called=CALLED,
         calls=details.calls,
         grids={picture.item: grid(picture) for picture in details.pictures},
-        gradings=_gradings(report, details.earlier),
+        gradings=[now, *reversed(details.earlier)] if details.earlier else [],
         listing=listing,
     )
 
@@ -129,26 +127,25 @@ def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> Func
             if at:
                 lines.setdefault(at, key)
             by_cause.setdefault(key, []).append(item)
+    causes = []
+    for same in by_cause.values():
+        # What says most comes first: a public case that fails, then a hint, then what costs most.
+        first = min(same, key=lambda item: (item.fails_unseen, not item.hint, -_lost([item])))
+        at, words = listing.places.get(first.item, (0, ""))
+        around = tuple(listing.around(at)) if at else ()
+        causes.append(Cause((first, *(item for item in same if item is not first)), _lost(same), at, words, around))
     verdicts = {"not reached" if _is_unreached(item) else verdict_word(item) for item in others}
     earned = sum(item.points or 0.0 for item in items)
     most = sum(item.max_points for item in items)
     return FunctionGroup(
         function=function,
-        causes=tuple(_cause(same, listing) for same in by_cause.values()),
+        causes=tuple(causes),
         others=tuple(others),
         verdict=verdicts.pop() if len(verdicts) == 1 else PARTLY,
         points=None if any(item.points is None for item in items) else earned,
         max_points=most,
         percent=round(100 * earned / most, 1) if most else 0.0,
     )
-
-
-def _cause(items: Sequence[ItemResult], listing: Listing) -> Cause:
-    """Put first what says most: a public case that fails, then a hint, then what costs most."""
-    first = min(items, key=lambda item: (item.fails_unseen, not item.hint, -_lost([item])))
-    at, words = listing.places.get(first.item, (0, ""))
-    lines = tuple(listing.around(at)) if at else ()
-    return Cause((first, *(item for item in items if item is not first)), _lost(items), at, words, lines)
 
 
 def _lost(items: Iterable[ItemResult]) -> float:
@@ -158,22 +155,6 @@ def _lost(items: Iterable[ItemResult]) -> float:
 def _is_unreached(item: ItemResult) -> bool:
     """Tell whether something outside an item kept it from being reached."""
     return item.verdict not in ("passed", "not_graded") and item.message.startswith(NOT_REACHED)
-
-
-def _gradings(report: Report, earlier: Sequence[Earlier]) -> list[dict[str, Any]]:
-    """List this grading and those before it, newest first, each with what it changed; none where none was before."""
-    if not earlier:
-        return []
-    now = tuple(item.item for item in report.items if item.verdict == "passed")
-    gradings = [*earlier, Earlier("", report.submission.sha256, report.points, report.max_points, now)]
-    listed = []
-    before = gradings[0].passed
-    for grading in gradings:
-        gained = [item for item in grading.passed if item not in before]
-        lost = [item for item in before if item not in grading.passed]
-        listed.append({"grading": grading, "gained": gained, "lost": lost})
-        before = grading.passed
-    return listed[::-1]
 
 
 # What to do next

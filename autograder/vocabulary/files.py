@@ -325,17 +325,13 @@ class Row:
         return UsageError(f"{self.place}: {sentence}")
 
 
-def read_rows(path: Path, columns: Sequence[str], *, others: bool = False) -> list[Row]:
+def read_rows(path: Path, columns: Sequence[str], *, others: bool = False, data: bytes | None = None) -> list[Row]:
     """Read the rows of a CSV file with just these columns, in any order; `others` skips more of them.
 
+    data   its bytes, where they are read already
     A row without any text is skipped. Raises UsageError naming the line of what cannot be used.
     """
-    return rows_in(_bytes(path), path, columns, others=others)
-
-
-def rows_in(data: bytes, path: Path, columns: Sequence[str], *, others: bool = False) -> list[Row]:
-    """Read the rows in these bytes, which are those of `path` or are to be, as `read_rows` does."""
-    table = table_of(data, path, whole_rows=True)
+    table = table_of(_bytes(path) if data is None else data, path, whole_rows=True)
     header = [name.strip().lower() for name in table.header]
     if any(header.count(name) != 1 for name in columns) or (not others and set(header) != set(columns)):
         names = ", ".join(visible(name, 40) for name in header)
