@@ -207,8 +207,8 @@ def test_late_rules_find_the_times_of_a_download(kit: Path) -> None:
     assert b"final" not in (kit / "g/grades.csv").read_bytes(), "no rules, no final grades"
     done = autograder(kit, "gradebook", "g", "--policy", policy)
     assert (done.returncode, done.stderr) == (0, ""), "the download's times were kept"
-    assert json.loads((kit / "g/reports/bela.json").read_text())["adjustments"][0]["rule"] == "late"
-    assert json.loads((kit / "g/reports/ada.json").read_text())["adjustments"] == []
+    assert json.loads((kit / "g/reports/HW5_bela.json").read_text())["adjustments"][0]["rule"] == "late"
+    assert json.loads((kit / "g/reports/HW5_ada.json").read_text())["adjustments"] == []
     (kit / "canvas").mkdir()
     write(kit / "canvas" / "diazana_1001_5_toy.py", "")
     canvas = ("grade", "canvas", "--out", "c", "--layout", "canvas", "--policy", policy)
