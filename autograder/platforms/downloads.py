@@ -131,29 +131,24 @@ def gradescope(entries: Entries, assigned: Assigned) -> list[HandIn]:
         raise UsageError(f"{path} describes no submission beside it: download the export again.")
     made = []
     for entry in folders:
-        about = described.get(entry.name, Described())
+        created_at, submitters = described.get(entry.name, ("", []))
         owners = []
-        for name, sid, email in about.submitters:
+        for name, sid, email in submitters:
             identity = sid or email  # a name alone, which anybody may choose, makes no two submissions one student's
             student = f"{name}_{identity or entry.name}" if name else identity
             if student:
                 owners.append(Owner(student, identity, tuple(filter(None, (email, name)))))
-        submitted = moment_or_none(about.created_at)
+        submitted = moment_or_none(created_at)
         whose = tuple(owners) or (Owner(entry.name),)
         made.append(HandIn(whose, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return made
 
 
-@dataclass(frozen=True)
-class Described:
-    """When a submission was made, and the name, sid and email of each submitter."""
+def read_metadata(path: Path) -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
+    """Read when each folder was made, and the name, sid and email of each submitter.
 
-    created_at: str = ""
-    submitters: Sequence[tuple[str, str, str]] = ()
-
-
-def read_metadata(path: Path) -> dict[str, Described]:
-    """Read what the file says of each folder. Raises UsageError where it is not Gradescope's, or PyYAML is missing."""
+    Raises UsageError where the file is not Gradescope's, or PyYAML is missing.
+    """
     try:
         import yaml
     except ModuleNotFoundError:
@@ -189,7 +184,7 @@ def read_metadata(path: Path) -> dict[str, Described]:
         if isinstance(about, dict):
             listed, created_at = about.get(":submitters"), about.get(":created_at")
             people = [person for person in listed if isinstance(person, dict)] if isinstance(listed, list) else []
-            described[folder] = Described(
+            described[folder] = (
                 created_at if isinstance(created_at, str) else "",
                 [(cell(who, ":name"), cell(who, ":sid"), cell(who, ":email")) for who in people[:MAX_SUBMITTERS]],
             )
@@ -204,25 +199,7 @@ ANONYMOUS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Named:
-    """What the name of a file in a download says, in one way of reading it."""
-
-    name: str
-    late: bool
-    id: str
-    file: int
-    rest: str
-
-    @property
-    def owner(self) -> Owner:
-        """What the platform calls the student."""
-        if self.id.startswith("anon_"):
-            return Owner(self.id)
-        return Owner(f"{self.name}_{self.id}", f"canvas:{self.id}", (self.name,))
-
-
-def readings(filename: str) -> list[Named]:
+def readings(filename: str, path: Path = Path()) -> list[Piece]:
     """Read `<name>[_LATE]_<user>_<file>_<file's name>` in each possible way, the one furthest right first.
 
     The account's name and the file's are the student's to choose, so there may be several ways. Canvas takes
@@ -231,13 +208,15 @@ def readings(filename: str) -> list[Named]:
     `[LATE_]anon_<letters>_<file>_<file's name>`. Only the last attempt is in a download.
     """
     if match := ANONYMOUS.fullmatch(filename):
-        return [Named("", bool(match["late"]), match["id"], int(match["file"]), match["rest"])]
+        late = bool(match["late"])
+        return [Piece(path, Owner(match["id"]), match["rest"], late=late, order=int(match["file"]))]
     ways = []
     at = 0
     while match := PREFIX.search(filename, at):
-        name = unicodedata.normalize("NFC", filename[: match.start()])  # macOS unpacks in another form
+        name, number = unicodedata.normalize("NFC", filename[: match.start()]), match["id"]  # macOS unpacks otherwise
         if not name.endswith("_LATE") and all(map(is_word, name)):  # Canvas writes all names small
-            ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
+            owner, late = Owner(f"{name}_{number}", f"canvas:{number}", (name,)), bool(match["late"])
+            ways.append(Piece(path, owner, filename[match.end() :], late=late, order=int(match["file"])))
         at = match.start() + 1
     return ways[::-1]
 
@@ -249,27 +228,28 @@ def canvas(files: Entries, assigned: Assigned) -> list[HandIn]:
     is possible. A file that can be read as either of two ids is refused, that file alone; so is one whose reading
     gives another name to an id that a clear file has. Two clear names for one id are refused, both.
     """
-    listed = [(readings(entry.name), Path(entry.path)) for entry in files]
-    clear = [ways[0] for ways, _ in listed if len(ways) == 1]
-    names = {way.id: way.name for way in clear}
+    listed = [readings(entry.name, Path(entry.path)) for entry in files]
+    clear = [ways[0] for ways in listed if len(ways) == 1]
+    students = {way.owner.identity: way.owner.student for way in clear}
     # Canvas counts files up, so one of the same assignment is not a tenth of the others, as the parts of a date are.
     # No id is impossible: `q_ 1007_ 501_z` is a display name that Canvas writes as `q_1007_501_z`.
-    least = min((way.file for way in clear), default=0) / 10
+    least = min((way.order for way in clear), default=0) / 10
     pieces, refused = [], []
-    for ways, path in listed:
-        known = [way for way in ways if assigned.roster is not None and assigned.roster.person(way.id)]
-        likely = known or [way for way in ways if way.file >= least] or ways
-        way, reason = likely[0], ""
-        if len({each.id for each in likely}) > 1:
-            ids = " or ".join(dict.fromkeys(each.id for each in likely))
-            shown = visible(shown_name(path.name), 200)
-            reason = f"{shown} can be read as the id {ids} of Canvas: rename it, with one id in it."
-        elif len(ways) > 1 and way.name != names.get(way.id, way.name):
-            reason = claimed_by_two((f"{name}_{way.id}" for name in (names[way.id], way.name)), way.id, "Canvas")
+    for ways in listed:
+        by_number = [(way.owner.identity.removeprefix("canvas:"), way) for way in ways]
+        known = [each for each in by_number if assigned.roster is not None and assigned.roster.person(each[0])]
+        likely = known or [each for each in by_number if each[1].order >= least] or by_number
+        numbers, (number, way), reason = dict.fromkeys(number for number, _ in likely), likely[0], ""
+        shown, student = shown_name(way.path.name), way.owner.student
+        if len(numbers) > 1:
+            either = f"{visible(shown, 200)} can be read as the id {' or '.join(numbers)} of Canvas"
+            reason = f"{either}: rename it, with one id in it."
+        elif len(ways) > 1 and (other := students.get(way.owner.identity, student)) != student:
+            reason = claimed_by_two((other, student), number, "Canvas")
         if reason:
-            refused.append(HandIn((), path, shown_name(path.name), refused=reason))
+            refused.append(HandIn((), way.path, shown, refused=reason))
         else:
-            pieces.append(Piece(path, way.owner, way.rest, late=way.late, order=way.file))
+            pieces.append(way)
     return [*joined(pieces, assigned.module, "Canvas"), *refused]
 
 

@@ -105,7 +105,7 @@ def test_work_counts_before_what_lies_beside(tmp_path: Path, layout: str, case: 
     assert eve.notes or name == f"{MODULE}.py"
 
 
-@pytest.mark.parametrize("layout", ["folder", "deep folder", "moodle folder", "nbgrader"])
+@pytest.mark.parametrize("layout", ["folder", "nbgrader"])
 def test_two_that_could_be_meant_are_nobodys_zero(tmp_path: Path, layout: str) -> None:
     files = {"one.py": WRONG.encode(), "two.py": WORK.encode()}
     eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
@@ -150,7 +150,7 @@ OTHER_SUFFIXES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["folder", "canvas"])
 @pytest.mark.parametrize("name", OTHER_SUFFIXES)
 def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
     is_notebook = ".ipynb" in name or name.endswith(".json")
@@ -168,7 +168,7 @@ PACKED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["folder", "canvas"])
 @pytest.mark.parametrize("name", PACKED)
 def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, name: str) -> None:
     eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hand_ins import HANDOUT, MODULE, PY, notebook, put, read_one
+from places import KIT
 
+from autograder.authoring.handout.notebook import Notebook, released
+from autograder.authoring.handout.release import notebook_of
+from autograder.grading.assignment import find_assignment
 from autograder.submissions.notebook import Text, notebook_text
-from autograder.submissions.reading import written_cells
+from autograder.submissions.reading import read, written_cells
 from autograder.submissions.submission import Candidate, Submission
 
 STUB = "def f(x):\n    '''Return x.'''\n    raise NotImplementedError()"
@@ -321,3 +329,33 @@ def test_outputs_metadata_and_kernels_are_never_looked_at(
     assert time.process_time() - start < 3
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
+
+
+def forge_every_output(notebook: Notebook) -> None:
+    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": "4.0"}}
+    for cell in notebook["cells"]:
+        cell["outputs"] = [value]
+
+
+def empty_every_test_cell(notebook: Notebook) -> None:
+    for cell in notebook["cells"]:
+        role = cell["metadata"].get("nbgrader", {})
+        if role.get("grade") and not role["solution"]:
+            cell["source"], role["points"], role["locked"] = str(role["points"]), 1000, False
+
+
+def replace_the_checker(notebook: Notebook) -> None:
+    source = "import autograder.checking.live\nautograder.checking.live.score = lambda *_: 100.0"
+    notebook["cells"].insert(0, cell(source))
+
+
+@pytest.mark.parametrize("forge", [forge_every_output, empty_every_test_cell, replace_the_checker])
+def test_forged_notebook_reads_as_it_was_handed_out(tmp_path: Path, forge: Callable[[Notebook], Any]) -> None:
+    assignment = find_assignment(KIT, MODULE)
+    sources = []
+    for edit in (lambda _: None, forge):
+        handed = released(notebook_of(assignment))
+        edit(handed)
+        candidate = Candidate("eve", put(tmp_path / "eve.ipynb", json.dumps(handed)), "eve.ipynb")
+        sources.append(re.sub("# cell .*", "", read(candidate, MODULE, assignment.untouched_source()).source))
+    assert sources[0] == sources[1] != ""
