@@ -31,16 +31,7 @@ from autograder.authoring.new import (
 )
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import renamed_files, write_all
-from autograder.cli.options import (
-    CACHE,
-    CORES,
-    AssignmentOption,
-    FreshOption,
-    JobsOption,
-    JsonOption,
-    QuietOption,
-    course,
-)
+from autograder.cli import options
 from autograder.cli.terminal import print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
@@ -69,7 +60,7 @@ def new(
 ) -> None:
     """Make an assignment from a solution file: declarations, items, oracle, mistakes, text, a draft of a handout."""
     try:
-        root = course()
+        root = options.course()
     except UsageError:  # there is none yet
         root = Path.cwd()
     if show == (solution is not None) or (name is None and not show):
@@ -99,10 +90,10 @@ def new(
     print(f"{made.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
 
 
-def items(assignment: AssignmentOption = None) -> None:
+def items(assignment: options.Assignment = None) -> None:
     """What an assignment grades, as a table."""
     console = standard_output()
-    for chosen in authored(course(), assignment, find_assignments):
+    for chosen in authored(options.course(), assignment, find_assignments):
         refuse_faults(chosen.folder)
         expanded = run_in_subprocess(load_expanded, chosen.folder)
         title = escape(f"{expanded.title} ({expanded.name})")
@@ -122,10 +113,10 @@ def items(assignment: AssignmentOption = None) -> None:
 def rename(
     old: Annotated[str, typer.Argument(metavar="OLD", help="An item or a graded function.")],
     to: Annotated[str, typer.Argument(metavar="NEW", help="What it is called from now on.")],
-    assignment: AssignmentOption = None,
+    assignment: options.Assignment = None,
 ) -> None:
     """Give an item or a function another name, wherever the assignment's files say it, and make the fixtures anew."""
-    chosen = find_assignment(course(), assignment)
+    chosen = find_assignment(options.course(), assignment)
     files = renamed_files(chosen, old, to)
     print(f"Grades, decisions and policies made before this name it {old} still: grade again, and edit what you wrote.")
     print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
@@ -140,17 +131,17 @@ def rename(
 
 
 def selfcheck(
-    jobs: JobsOption = CORES,
+    jobs: options.Jobs = options.CORES,
     quick: Annotated[bool, typer.Option("--quick", help="A sample; all of functions that you edited.")] = False,
-    fresh: FreshOption = False,
+    fresh: options.Fresh = False,
     costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
     function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    assignment: AssignmentOption = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
-    assignments = authored(course(), assignment, find_assignments)
+    assignments = authored(options.course(), assignment, find_assignments)
     for chosen in assignments:
         refuse_faults(chosen.folder)
         if function and function not in chosen.functions:
@@ -164,7 +155,7 @@ def selfcheck(
                 jobs=jobs,
                 every=SAMPLED if quick else 1,
                 function=function,
-                cache=None if fresh else CACHE,
+                cache=None if fresh else options.CACHE,
                 progress=advance,
             )
         exams[chosen.name] = exam

@@ -17,7 +17,7 @@ from rich.text import Text
 from autograder.authoring.exam.selfcheck import stale_handout
 from autograder.authoring.fixtures.regenerate import observe
 from autograder.authoring.handout.release import installed_requirements
-from autograder.cli.options import AssignmentOption, course
+from autograder.cli import options
 from autograder.cli.terminal import empty_table, standard_output
 from autograder.grading.assignment import Assignment, find_assignments, unreadable
 from autograder.grading.fixtures import Case, read_fixtures
@@ -39,9 +39,9 @@ WITHOUT = {  # of each layer of isolation, what to do without it
 }
 
 
-def doctor(assignment: AssignmentOption = None) -> None:
+def doctor(assignment: options.Assignment = None) -> None:
     """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
-    here = course()
+    here = options.course()
     examined = examine(here, find_assignments(here, assignment), unreadable(here))
     standard_output().print(doctor_table(examined))
     if any(each.state == "missing" for each in examined):

@@ -17,28 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from autograder.cli.gradebook import (
-    OverridesOption,
-    PolicyOption,
-    ReplaceOption,
-    TimesOption,
-    apply_rules,
-    chosen_rules,
-    show_changes,
-)
-from autograder.cli.options import (
-    CORES,
-    AssignmentOption,
-    ClassZipOption,
-    DeadlineOption,
-    FixturesOption,
-    JobsOption,
-    JsonOption,
-    LayoutOption,
-    QuietOption,
-    RosterOption,
-    course,
-)
+from autograder.cli import options
+from autograder.cli.gradebook import apply_rules, chosen_rules, show_changes
 from autograder.cli.release import chosen_fixtures
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, warn
 from autograder.course.batch import grade_all
@@ -79,34 +59,34 @@ def grade(
         list[Path], typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files.")
     ],
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
-    jobs: JobsOption = CORES,
+    jobs: options.Jobs = options.CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
-    replace: ReplaceOption = False,
+    replace: options.Replace = False,
     isolation: Annotated[
         Isolation,
         typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here."),
     ] = "best",
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
-    fixtures: FixturesOption = None,
-    roster: RosterOption = None,
-    deadline: DeadlineOption = None,
-    class_zip: ClassZipOption = False,
-    layout: LayoutOption = None,
+    fixtures: options.Fixtures = None,
+    roster: options.Roster = None,
+    deadline: options.Deadline = None,
+    class_zip: options.ClassZip = False,
+    layout: options.Layout = None,
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
-    policy: PolicyOption = None,
-    overrides: OverridesOption = None,
-    timestamps: TimesOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    assignment: AssignmentOption = None,
+    policy: options.Policy = None,
+    overrides: options.Overrides = None,
+    timestamps: options.Timestamps = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation == "none" and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     silent = quiet or as_json
-    chosen = assignment_of_submissions(course(), paths, assignment)
+    chosen = assignment_of_submissions(options.course(), paths, assignment)
     refuse_another(out, chosen.name)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     people = read_roster(roster) if roster else None

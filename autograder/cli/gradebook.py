@@ -10,15 +10,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.options import (
-    AssignmentOption,
-    ClassZipOption,
-    DeadlineOption,
-    LayoutOption,
-    ReplaceFileOption,
-    RosterOption,
-    course,
-)
+from autograder.cli import options
 from autograder.course.live_decisions import LiveFolder, add_requests, answers_of, requests_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
@@ -45,19 +37,6 @@ from autograder.vocabulary.files import PRIVATE, alone, read_table, write_own, w
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import counted, number, visible
 
-PolicyOption = Annotated[
-    Path | None, typer.Option("--policy", readable=False, help="A TOML file: late days, dropped items, excuses.")
-]
-OverridesOption = Annotated[
-    list[Path] | None,
-    typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment. May be given several times."),
-]
-TimesOption = Annotated[
-    Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
-]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
-]
 MAX_SHOWN = 10  # students or pairs
 
 
@@ -66,12 +45,12 @@ def gradebook(
         Path,
         typer.Argument(metavar="DIR", readable=False, help="What `grade --out` wrote, or a folder of several such."),
     ],
-    policy: PolicyOption = None,
-    overrides: OverridesOption = None,
-    timestamps: TimesOption = None,
-    roster: RosterOption = None,
-    replace: ReplaceOption = False,
-    assignment: AssignmentOption = None,
+    policy: options.Policy = None,
+    overrides: options.Overrides = None,
+    timestamps: options.Timestamps = None,
+    roster: options.Roster = None,
+    replace: options.Replace = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
 
@@ -80,7 +59,7 @@ def gradebook(
     if is_course(grades):
         if policy or overrides or timestamps or assignment:
             raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
-        here = course()
+        here = options.course()
         titles = {name: name for name in unreadable(here)} | {each.name: each.title for each in find_assignments(here)}
         graded = read_course(grades, titles)
         write_course(grades, graded)
@@ -90,7 +69,7 @@ def gradebook(
             print(f"  {visible(str(grades / name))}  {what}")
         return
     reports = stored_reports(grades)
-    chosen = find_assignment(course(), assignment or reports[0].assignment)
+    chosen = find_assignment(options.course(), assignment or reports[0].assignment)
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     students = [report.student for report in reports]
@@ -106,15 +85,15 @@ def similar(
     least: Annotated[
         int, typer.Option("--least", min=1, max=100, help="Show pairs that share as many per cent of one's work.")
     ] = round(100 * LEAST),
-    roster: RosterOption = None,
-    deadline: DeadlineOption = None,
-    class_zip: ClassZipOption = False,
-    layout: LayoutOption = None,
-    replace: ReplaceFileOption = False,
-    assignment: AssignmentOption = None,
+    roster: options.Roster = None,
+    deadline: options.Deadline = None,
+    class_zip: options.ClassZip = False,
+    layout: options.Layout = None,
+    replace: options.ReplaceFile = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
-    chosen = assignment_of_submissions(course(), paths, assignment)
+    chosen = assignment_of_submissions(options.course(), paths, assignment)
     asked = (paths, chosen.module, _roster(roster), deadline)
     with gathered(*asked, class_zip=class_zip, layout=layout or "", functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
@@ -144,11 +123,11 @@ def serve(
     ] = None,
     name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
-    roster: RosterOption = None,
-    deadline: DeadlineOption = None,
-    class_zip: ClassZipOption = False,
-    layout: LayoutOption = None,
-    assignment: AssignmentOption = None,
+    roster: options.Roster = None,
+    deadline: options.Deadline = None,
+    class_zip: options.ClassZip = False,
+    layout: options.Layout = None,
+    assignment: options.Assignment = None,
 ) -> None:
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
     from autograder.course.live_view import LiveServer  # the only verb that needs a web server
@@ -185,7 +164,9 @@ def serve(
 
 
 def _live_folder(folder: Path, assignment: str | None, who: str) -> LiveFolder:
-    return LiveFolder(folder, find_assignment(course(), assignment or stored_reports(folder)[0].assignment), who)
+    return LiveFolder(
+        folder, find_assignment(options.course(), assignment or stored_reports(folder)[0].assignment), who
+    )
 
 
 # A course's rules for final grades
@@ -301,7 +282,7 @@ FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The fil
 
 @export_app.command("csv")
 def export_csv(
-    grades: GradesArgument, out: FileOption, roster: RosterOption = None, replace: ReplaceFileOption = False
+    grades: GradesArgument, out: FileOption, roster: options.Roster = None, replace: options.ReplaceFile = False
 ) -> None:
     """A row per student; with --roster, also those who handed in nothing, without points."""
     reports = _grades(grades)
@@ -319,8 +300,8 @@ def export_moodle(
     feedback: Annotated[
         Path | None, typer.Option("--feedback-zip", readable=False, help="Write the feedback pages for Moodle, too.")
     ] = None,
-    roster: RosterOption = None,
-    replace: ReplaceFileOption = False,
+    roster: options.Roster = None,
+    replace: options.ReplaceFile = False,
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
     made = moodle_csv(_grades(grades), read_table(worksheet), _roster(roster))
@@ -349,9 +330,9 @@ def _column_verb(platform: str, what: str) -> None:
             str, typer.Option("--column", "--assignment-column", help="The heading of the column, in Canvas whole.")
         ],
         out: FileOption,
-        roster: RosterOption = None,
+        roster: options.Roster = None,
         scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")] = False,
-        replace: ReplaceFileOption = False,
+        replace: options.ReplaceFile = False,
     ) -> None:
         reports, table, people = _grades(grades), read_table(gradebook), _roster(roster)
         if platform == "Canvas":
@@ -375,13 +356,13 @@ def export_nbgrader(
     database: Annotated[
         str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
     ] = "",
-    assignment: AssignmentOption = None,
+    assignment: options.Assignment = None,
 ) -> None:
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
     from autograder.platforms import nbgrader
 
     held = _grades(grades)[0].assignment
-    chosen = find_assignment(course(), assignment or held)
+    chosen = find_assignment(options.course(), assignment or held)
     reports = [report for report in stored_reports(grades) if report.assignment == chosen.name]
     if not reports:
         raise UsageError(f"{grades} holds no report on {chosen.name}: give the folder that `grade --out` wrote.")

@@ -16,15 +16,7 @@ from typer.core import TyperGroup
 
 from autograder import __version__
 from autograder.checking.terminal import print_anything
-from autograder.cli.options import (
-    AssignmentOption,
-    CourseOption,
-    JsonOption,
-    QuietOption,
-    course_first,
-    name_course,
-    root_for,
-)
+from autograder.cli import options
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.text import visible
 
@@ -86,13 +78,13 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def choose_course(
-    course: CourseOption = None,
+    course: options.Course = None,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and end.")
     ] = False,
 ) -> None:
     """Remember the course that is named, before any verb runs."""
-    name_course(course)
+    options.name_course(course)
 
 
 def check(
@@ -103,14 +95,14 @@ def check(
     watching: Annotated[
         bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
     ] = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    assignment: AssignmentOption = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
     from autograder.checking import check as checking
 
-    root = root_for(path)
+    root = options.root_for(path)
     if watching:
         raise SystemExit(checking.watch(path, item or (), assignment, root))
     raise SystemExit(checking.check(path, item or (), assignment, root, quiet=quiet, as_json=as_json))
@@ -120,7 +112,7 @@ def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and an exit code."""
     print_anything()
     try:
-        app(course_first(sys.argv[1:]))
+        app(options.course_first(sys.argv[1:]))
     except KitError as error:
         for line in getattr(error, "lines", [str(error)]):
             print(f"autograder: {visible(line)}", file=sys.stderr)

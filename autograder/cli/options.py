@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.platforms import LAYOUTS, Layout
+from autograder import platforms
 from autograder.vocabulary.errors import UsageError
 
 COURSE = "--course"
@@ -20,27 +20,27 @@ HOME = os.environ.get("HOME") or os.environ.get("USERPROFILE")  # there may be n
 CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
 CACHE = Path(CACHES) / "autograder" if CACHES else None  # of `selfcheck` and `regenerate`
 
-AssignmentOption = Annotated[
+Assignment = Annotated[
     str | None,
     typer.Option("--assignment", help="Which assignment; without it what the files say, all, or the only one."),
 ]
-CourseOption = Annotated[
+Course = Annotated[
     Path | None,
     typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
 ]
-FixturesOption = Annotated[
+Fixtures = Annotated[
     Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
 ]
-RosterOption = Annotated[
+Roster = Annotated[
     Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier run.")]
-ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier run.")]
+ReplaceFile = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
 
 
-JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
 
 
 # Where submissions lie, and which of them count
@@ -56,16 +56,33 @@ def _moment(deadline: datetime | None) -> datetime | None:
         raise UsageError(f"--deadline {deadline} {error}.") from None
 
 
-DeadlineOption = Annotated[
+Deadline = Annotated[
     datetime | None,
     typer.Option("--deadline", callback=_moment, help="Of several submissions, the latest until then counts."),
 ]
-ClassZipOption = Annotated[
+ClassZip = Annotated[
     bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
 ]
-LayoutOption = Annotated[
-    Layout | None,
-    typer.Option("--layout", metavar="NAME", help=f"How submissions are laid out: {', '.join(LAYOUTS)}."),
+Layout = Annotated[
+    platforms.Layout | None,
+    typer.Option("--layout", metavar="NAME", help=f"How submissions are laid out: {', '.join(platforms.LAYOUTS)}."),
+]
+
+
+# A course's rules for final grades
+
+Policy = Annotated[
+    Path | None, typer.Option("--policy", readable=False, help="A TOML file: late days, dropped items, excuses.")
+]
+Overrides = Annotated[
+    list[Path] | None,
+    typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment. May be given several times."),
+]
+Timestamps = Annotated[
+    Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
 ]
 
 

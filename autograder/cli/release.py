@@ -26,14 +26,7 @@ from autograder.authoring.handout.release import (
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.checking.handout import write_handout
 from autograder.checking.terminal import width
-from autograder.cli.options import (
-    CACHE,
-    AssignmentOption,
-    FixturesOption,
-    FreshOption,
-    ReplaceFileOption,
-    course,
-)
+from autograder.cli import options
 from autograder.cli.terminal import status
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
@@ -59,18 +52,18 @@ def release(
     zip_file: Annotated[
         Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
     ] = None,
-    fixtures: FixturesOption = None,
+    fixtures: options.Fixtures = None,
     draft: Annotated[
         bool, typer.Option("--draft", help="For staff, while an oracle is the solution itself; never for students.")
     ] = False,
-    replace: ReplaceFileOption = False,
-    assignment: AssignmentOption = None,
+    replace: options.ReplaceFile = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
     if fixtures:
-        several = [assignment_of_fixtures(course(), [fixtures], assignment)]
+        several = [assignment_of_fixtures(options.course(), [fixtures], assignment)]
     else:
-        several = assignments_to_release(course(), zip_file, assignment)
+        several = assignments_to_release(options.course(), zip_file, assignment)
     for chosen in several:
         refuse_faults(chosen.folder)
         if not draft:
@@ -118,12 +111,12 @@ def bundle_gradescope(
             help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
         ),
     ] = "visible",
-    fixtures: FixturesOption = None,
-    replace: ReplaceFileOption = False,
-    assignment: AssignmentOption = None,
+    fixtures: options.Fixtures = None,
+    replace: options.ReplaceFile = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
-    chosen = find_assignment(course(), assignment)
+    chosen = find_assignment(options.course(), assignment)
     _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases), "", PRIVATE, replace=replace)
     print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
 
@@ -132,19 +125,21 @@ def bundle_gradescope(
 def bundle_prairielearn(
     zip_file: ZipOption,
     image: Annotated[str, typer.Option("--image", help="The image that you build from tests/Dockerfile.")],
-    fixtures: FixturesOption = None,
-    replace: ReplaceFileOption = False,
-    assignment: AssignmentOption = None,
+    fixtures: options.Fixtures = None,
+    replace: options.ReplaceFile = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
-    chosen = find_assignment(course(), assignment)
+    chosen = find_assignment(options.course(), assignment)
     _write_zip(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name, PRIVATE, replace=replace)
 
 
 @bundle_app.command("github")
-def bundle_github(zip_file: ZipOption, replace: ReplaceFileOption = False, assignment: AssignmentOption = None) -> None:
+def bundle_github(
+    zip_file: ZipOption, replace: options.ReplaceFile = False, assignment: options.Assignment = None
+) -> None:
     """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""
-    chosen = find_assignment(course(), assignment)
+    chosen = find_assignment(options.course(), assignment)
     _write_zip(zip_file, bundles.github_files(chosen), chosen.name, replace=replace)
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
 
@@ -172,8 +167,8 @@ def fixtures_regenerate(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
     ] = False,
-    fresh: FreshOption = False,
-    assignment: AssignmentOption = None,
+    fresh: options.Fresh = False,
+    assignment: options.Assignment = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
     if (term is None) != (secret_file is None):
@@ -182,9 +177,9 @@ def fixtures_regenerate(
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
     if out is not None or drawn_from is not None:
-        several = [authored(course(), assignment, find_assignment)]
+        several = [authored(options.course(), assignment, find_assignment)]
     else:
-        several = authored(course(), assignment, find_assignments)
+        several = authored(options.course(), assignment, find_assignments)
     for chosen in several:
         target = out or chosen.folder
         refuse_inside(chosen, target)
@@ -193,7 +188,7 @@ def fixtures_regenerate(
             if gone := what_goes(chosen, target, described, replace=replace):
                 print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
         with writing(target), status("oracle, solution and every mistake are run on every case"):
-            made = regenerate_into(chosen.folder, target, drawn_from, cache=None if fresh else CACHE)
+            made = regenerate_into(chosen.folder, target, drawn_from, cache=None if fresh else options.CACHE)
         print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
         if names := not_independent(chosen):
             print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
@@ -209,10 +204,10 @@ def fixtures_regenerate(
 
 @fixtures_app.command("verify")
 def fixtures_verify(
-    fixtures: FixturesOption = None, secret_file: SecretOption = None, assignment: AssignmentOption = None
+    fixtures: options.Fixtures = None, secret_file: SecretOption = None, assignment: options.Assignment = None
 ) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
-    here = course()
+    here = options.course()
     several = [assignment_of_fixtures(here, [fixtures], assignment)] if fixtures else find_assignments(here, assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
     verified = [_verified(each, fixtures, secret, f" of {each.name}" * (len(several) > 1)) for each in several]
@@ -254,9 +249,9 @@ def fixtures_diff(
 @fixtures_app.command("show")
 def fixtures_show(
     item: Annotated[str, typer.Argument(help="The item whose cases to print.")],
-    fixtures: FixturesOption = None,
-    assignment: AssignmentOption = None,
+    fixtures: options.Fixtures = None,
+    assignment: options.Assignment = None,
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = assignment_of_item(course(), item, assignment)
+    chosen = assignment_of_item(options.course(), item, assignment)
     print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures), width()), end="")
