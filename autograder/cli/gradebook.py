@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -192,12 +191,7 @@ def chosen_rules(
         return None
     for sentence in rules.decisions.merged()[2] if rules.decisions else ():
         print(f"autograder: replaced: {sentence}.", file=sys.stderr)
-    students = list(students)
-    by_name = {student.rpartition("_")[0] or student: student for student in students}  # without the id
-    absent = []
-    for name in rules.check_students(students, out):
-        near = get_close_matches(name, by_name, 1, 0.8)
-        absent.append(f"{name} (or is it {by_name[near[0]]}?)" if near else name)
+    absent = rules.check_students(students, out)
     if absent:
         print(f"autograder: the policy names {named(absent)}, who handed in nothing.", file=sys.stderr)
     return rules
@@ -213,9 +207,7 @@ def show_changes(
     silent: bool = False,
 ) -> None:
     """Say whose grade in `out` these reports and rules change; UsageError where nobody agreed to it."""
-    changes = grade_changes(out, reports, rules, of_old)
-    anew = [change.text for change in changes if change.asked]
-    rest = [change.text for change in changes if not change.asked]
+    anew, rest = grade_changes(out, reports, rules, of_old)
     can_ask = not (silent or replace) and sys.stdin.isatty() and sys.stderr.isatty()
     if anew and not silent:
         print(f"autograder: Handed in anew: {', '.join(anew)}.", file=sys.stderr)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple, TextIO
+from typing import Annotated, TextIO
 
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidationError
@@ -205,16 +205,6 @@ class Grade:
         return self.final or (self.status if self.status != "graded" else "none")
 
 
-class GradeChange(NamedTuple):
-    """A student whose grade is another one; `asked` where that is because something else was handed in.
-
-    text   `ada 83 → 82`: the final grade, and where that stays what it is out of, or the points
-    """
-
-    text: str
-    asked: bool
-
-
 def stored_grades(out: Path) -> dict[str, Grade]:
     """Read the grades in a folder's `grades.csv`, by name as it spells it; nobody's where it holds none."""
     path, grades = out / "grades.csv", {}
@@ -241,11 +231,13 @@ def is_graded(out: Path) -> bool:
     return any((out / name).is_file() for name in ("grades.csv", "run.json"))
 
 
-def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_old: Rules | None) -> list[GradeChange]:
-    """List whose grade in `out` differs from these reports by the rules; a row that goes is a change, too.
+def grade_changes(
+    out: Path, reports: Iterable[Report], rules: Rules | None, of_old: Rules | None
+) -> tuple[list[str], list[str]]:
+    """Word whose grade in `out` differs from these reports by the rules, as `ada 83 → 82`; a row that goes does, too.
 
-    A new hand-in of the same account may change its own grade, for that is what it was graded for: it is `asked`,
-    unless the rules, as they are now, give the old hand-in another grade than it had.
+    First those whose own new hand-in changed it, which is what it was graded for; then all others, where the rules as
+    they are now give the old hand-in another grade than it had.
 
     of_old   the same rules, with the times of the hand-ins that lie there
     """
@@ -256,9 +248,10 @@ def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_
         return Grade(points_cell(report.points), points_cell(last), report.status.replace("_", " "), number(most))
 
     if not is_graded(out):
-        return []
+        return [], []
     left = stored_grades(out)
-    changes = []
+    anew: list[str] = []
+    others: list[str] = []
     for report in reports:
         now = grade(report, rules)
         before = left.pop(name_cell(report.student), None)
@@ -280,8 +273,8 @@ def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_
                 was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
             elif was == becomes:
                 was, becomes, what = before.points or "none", now.points or "none", "points "
-            changes.append(GradeChange(f"{visible(report.student, 40)} {what}{was} → {becomes}", asked))
-    return changes + [GradeChange(f"{visible(name, 40)} {before.text} → gone", False) for name, before in left.items()]
+            (anew if asked else others).append(f"{visible(report.student, 40)} {what}{was} → {becomes}")
+    return anew, [*others, *(f"{visible(name, 40)} {before.text} → gone" for name, before in left.items())]
 
 
 def refuse_another(out: Path, assignment: str) -> None:

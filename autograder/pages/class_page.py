@@ -86,7 +86,6 @@ class ClassPage:
         self._assignment = ""
         self._layers: set[str] | None = None
         self._fixtures: set[str] = set()
-        self._repeated: dict[str, None] = {}
         self._rows: list[dict[str, Any]] = []
 
     def add(self, report: Report) -> None:
@@ -104,8 +103,6 @@ class ClassPage:
         self._tally.add(report, self._background.answers_of(report.student))
         self._layers = set(report.isolation) if self._layers is None else self._layers & set(report.isolation)
         self._fixtures.add(report.fixtures)
-        if self._rows and report.student == self._rows[-1]["student"]:
-            self._repeated[report.student] = None
         is_excused, is_final = "" in report.excused, isinstance(report, FinalReport)
         status = "excused" if is_excused else NOT_GRADED if report.earned is None else ""
         by_function: dict[str, list[float | None]] = {}
@@ -208,9 +205,6 @@ class ClassPage:
         if len(self._fixtures) > 1:
             text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
             warnings.append(("Not everybody was graded on the same fixtures", text))
-        if self._repeated:
-            names = ", ".join(visible(name, 60) for name in list(self._repeated)[:10])
-            warnings.append(("A student has more than one report", f"Only one of them can be right: {names}"))
         return warnings
 
     def _example(self, answer: Group) -> dict[str, str]:

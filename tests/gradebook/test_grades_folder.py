@@ -126,7 +126,8 @@ def put(out: Path, reports: list[Report], finals: dict[str, Final] | None = None
 
 
 def changed(out: Path, after: list[Report], rules: Rules | None = None) -> list[tuple[str, bool]]:
-    return [(change.text, change.asked) for change in grade_changes(out, after, rules, rules)]
+    anew, others = grade_changes(out, after, rules, rules)
+    return [*((text, True) for text in anew), *((text, False) for text in others)]
 
 
 def decided(points: float) -> Rules:

@@ -417,7 +417,6 @@ def test_run_tells_what_differs_from_the_last_gradebook(tmp_path: Path) -> None:
             "Submissions ran below strict isolation, without landlock and seccomp",
         ),
         ([report(), replace(report("bob"), fixtures="00")], RUN, "Not everybody was graded on the same fixtures"),
-        ([report(), report()], RUN, "A student has more than one report"),
     ],
 )
 def test_what_spoils_a_class_is_told(reports: list[Report], run: dict[str, object], title: str) -> None:
