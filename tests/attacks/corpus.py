@@ -118,22 +118,6 @@ one_line(
 )
 
 
-@attack("raised raised", "could not be imported.*SystemExit", whole=True)
-def sys_exit_at_import():
-    sys.exit(0)
-
-
-one_line("sys_exit_in_a_call", "sys.exit(0)", RAISED, "SystemExit")
-
-
-@attack(RAISED, "Exit")
-def pytest_exit(rewards, mode):
-    """Asks pytest to end the whole session; `skip` and `xfail` are exceptions of the same kind."""
-    import pytest
-
-    pytest.exit("all done", returncode=0)
-
-
 one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAISED, "RecursionError")
 
 
@@ -148,12 +132,6 @@ def deep_recursion_in_c(rewards, mode):
 
 @attack(HUNG, "had not finished after 0.4 seconds", seconds=SHORT, process=HUNG)
 def infinite_loop(rewards, mode):
-    while True:
-        pass
-
-
-@attack("timed_out timed_out", "had not finished importing in time", seconds=SHORT, whole=True)
-def infinite_loop_at_import():
     while True:
         pass
 
@@ -175,32 +153,7 @@ def loop_that_nothing_inside_ends(rewards, mode):
 one_line("blocked_inside_c", "ctypes.PyDLL(None).pause()", HUNG, seconds=SHORT)
 
 
-@attack(HUNG, seconds=SHORT)
-def busy_inside_torch(rewards, mode):
-    large = torch.ones(4000, 4000)
-    return torch.linalg.multi_dot([large] * 40)
-
-
 one_line("stopped_process", "os.kill(os.getpid(), signal.SIGSTOP)", HUNG, seconds=SHORT)
-
-
-@attack(PASSED, whole=True)
-def atexit_handler():
-    """Is right, and leaves a handler that would give a harness's process a failing or a passing status."""
-    import atexit
-
-    atexit.register(os._exit, 0)
-
-
-@attack("passed (passed|timed_out)", whole=True)
-def thread_left_running():
-    def work_for_ever():
-        while True:
-            pass
-
-    def compute_deltas(rewards, mode):
-        threading.Thread(target=work_for_ever).start()
-        return honest(rewards, mode)
 
 
 @attack(RAISED, REFUSED, process=PASSED, does={"file"})
@@ -227,17 +180,6 @@ def exception_whose_text_exits():
     class Trap(Exception):
         def __str__(self):
             os._exit(0)
-
-    def compute_deltas(rewards, mode):
-        raise Trap
-
-
-@attack(HUNG, seconds=SHORT, whole=True)
-def exception_whose_text_never_ends():
-    class Trap(Exception):
-        def __str__(self):
-            while True:
-                pass
 
     def compute_deltas(rewards, mode):
         raise Trap
@@ -283,13 +225,6 @@ one_line(
 )
 
 
-@attack(FULL, "more memory than it may have")
-def memory_in_small_pieces(rewards, mode):
-    import numpy
-
-    return [numpy.zeros(2**26, numpy.uint8) for _ in range(128)]
-
-
 @attack(FULL, points=(1.71, 3), whole=True)
 def memory_hoarded_between_calls():
     import numpy
@@ -322,21 +257,6 @@ def gigabyte_to_stdout(rewards, mode):
     for _ in range(1024):
         os.write(1, b"x" * 2**20)
     return honest(rewards, mode)
-
-
-@attack(CRASHED, "compute_deltas printed more than 8 MiB")
-def printing_for_ever(rewards, mode):
-    while True:
-        print("x" * 2**20)
-        print("x" * 2**20, file=sys.stderr)
-
-
-@attack(CRASHED, "compute_deltas ended the Python process")
-def result_of_ten_gibibytes_claimed(rewards, mode):
-    """Announces an answer of 10 GiB and sends none of it."""
-    write_everywhere(struct.pack(">4sIQ", b"PGF1", 2, 10 * 2**30) + b"{}")
-    while True:
-        pass
 
 
 @attack(CRASHED)
@@ -495,14 +415,6 @@ def server_killed():
             pass
 
 
-one_line(
-    "another_program_by_subprocess",
-    'subprocess.run(["touch", f"{FOLDER}/made"], check=True)',
-    RAISED,
-    REFUSED,
-    process=PASSED,
-    does={"file"},
-)
 one_line("another_program_by_the_shell", "os.system(f\"touch '{FOLDER}/made'\")", PASSED)
 
 
@@ -521,44 +433,6 @@ one_line(
 
 
 # Taking over the harness
-
-
-@attack(FAILED, whole=True)
-def meta_path_hook():
-    """Answers every later import with a module of its own."""
-    import importlib.machinery
-
-    class Finder:
-        def find_spec(self, name, path=None, target=None):
-            return importlib.machinery.ModuleSpec(name, self)
-
-        def create_module(self, spec):
-            return types.ModuleType(spec.name)
-
-        def exec_module(self, module):
-            module.passed = True
-
-    def compute_deltas(rewards, mode):
-        sys.meta_path.insert(0, Finder())
-        sys.path_hooks.insert(0, lambda path: Finder())
-        return rewards * 0
-
-
-@attack(FAILED, whole=True)
-def trace_hook():
-    """Watches every call that is made around it, and rewrites what it can of their local variables."""
-
-    def watch(frame, event, argument):
-        for name in ("expected", "answer", "returned", "verdict", "points"):
-            if name in frame.f_locals:
-                frame.f_locals[name] = 100
-        return watch
-
-    def compute_deltas(rewards, mode):
-        sys.settrace(watch)
-        threading.settrace(watch)
-        sys.setprofile(watch)
-        return rewards * 0
 
 
 @attack("(failed|crashed) (passed|crashed)")
@@ -653,19 +527,6 @@ def pipes_emptied(rewards, mode):
     return rewards * 0
 
 
-@attack(RAISED, r"sockets: \[\]")
-def control_socket_sought(rewards, mode):
-    """Looks for the line between grader and server."""
-    found = []
-    for descriptor in range(256):
-        try:
-            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                found.append(descriptor)
-        except OSError:
-            pass
-    raise RuntimeError(f"sockets: {found}")
-
-
 @attack(FAILED)
 def forged_markers_on_stdout(rewards, mode):
     """Prints what other graders would believe, in colour, and returns zeros."""
@@ -697,31 +558,6 @@ def patched_comparisons():
         return rewards * 0
 
 
-@attack(FAILED, "differ", whole=True)
-def patched_numpy():
-    import numpy
-
-    def always(*given, **named):
-        return True
-
-    numpy.allclose = numpy.isclose = numpy.array_equal = numpy.testing.assert_allclose = always
-
-    def compute_deltas(rewards, mode):
-        return rewards * 0
-
-
-@attack(PASSED, whole=True)
-def patched_random_numbers():
-    import random
-
-    import numpy
-
-    torch.manual_seed = lambda seed: None
-    torch.randn = torch.rand = torch.zeros
-    numpy.random.seed = numpy.random.default_rng = lambda *given: None
-    random.random = lambda: 0.5
-
-
 @attack("(failed|raised|crashed|timed_out) (passed|failed|raised|crashed|timed_out)", whole=True)
 def patched_builtins():
     """Makes the built-in functions that a worker uses lie; a library that trusts them may loop for ever."""
@@ -731,15 +567,6 @@ def patched_builtins():
 
     def compute_deltas(rewards, mode):
         return rewards * 0
-
-
-@attack(HUNG, seconds=SHORT, whole=True)
-def patched_clock():
-    time.time = time.monotonic = time.perf_counter = lambda: 0.0
-
-    def compute_deltas(rewards, mode):
-        while True:
-            pass
 
 
 @attack(FAILED, "differ", whole=True)
@@ -765,21 +592,6 @@ def tensor_subclass_that_lies():
         return liar
 
 
-@attack(FAILED, "should be a torch.Tensor, but this was found: Liar", whole=True)
-def array_subclass_that_lies():
-    import numpy
-
-    class Liar(numpy.ndarray):
-        def __eq__(self, other):
-            return True
-
-        def __array_function__(self, function, types, arguments, named):
-            return True
-
-    def compute_deltas(rewards, mode):
-        return numpy.zeros(tuple(rewards.shape)).view(Liar)
-
-
 @attack(FAILED, "should be a torch.Tensor, but this was found: Equal", whole=True)
 def object_that_equals_everything():
     class Equal:
@@ -800,9 +612,7 @@ def object_that_equals_everything():
 for name, answer, says in (
     ("zeros", "rewards * 0", "differ"),
     ("not_a_number", 'rewards * float("nan")', "nan"),
-    ("infinities", 'rewards + float("inf")', "inf"),
     ("empty_answer", "rewards[:0]", "ha(s|ve) shape"),
-    ("scalar_answer", "(rewards * 0).sum()", "ha(s|ve) shape"),
     ("broadcastable_answer", "(rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", "ha(s|ve) shape"),
     ("another_dtype", "honest(rewards, mode).to(torch.float16)", "float16.*values differ"),
     ("complex_answer", "torch.complex(honest(rewards, mode), honest(rewards, mode))", "yours has complex"),
@@ -834,39 +644,6 @@ def mutated_inputs(rewards, mode):
     return right
 
 
-@attack(PASSED, whole=True)
-def aliased_output_changed_later():
-    """Keeps what it returned and changes it at the next call."""
-    kept = []
-
-    def compute_deltas(rewards, mode):
-        for one in kept:
-            one.zero_()
-        kept.append(honest(rewards, mode))
-        return kept[-1]
-
-
-@attack(FAILED, points=(2.57, 3), whole=True, process=FAILED)
-def polluted_state():
-    import warnings
-
-    def pollute():
-        torch.set_grad_enabled(False)
-        torch.set_default_dtype(torch.float64)
-        torch.set_default_device("meta")
-        torch.use_deterministic_algorithms(True)
-        torch.manual_seed(12345)
-        warnings.simplefilter("error")
-        os.environ.clear()
-
-    def compute_deltas(rewards, mode):
-        right = honest(rewards, mode)
-        pollute()
-        return right
-
-    pollute()
-
-
 @attack(FAILED, points=(2.57, 3), whole=True)
 def noise_that_hides_another_layout():
     """Wrong where an argument is not contiguous; never twice the same, within what is allowed, as if by chance."""
@@ -884,13 +661,6 @@ def hard_coded_public_answers(rewards, mode):
         if rewards.tolist() == known:
             return torch.tensor(answer, dtype=rewards.dtype)
     return rewards * 0
-
-
-@attack(PASSED)
-def grader_detected(rewards, mode):
-    """Looks for a grader around it and gives up its secrets only there."""
-    graded = any(name.startswith("autograder") for name in sys.modules)
-    return honest(rewards, mode) if graded else rewards * 0
 
 
 # Stealing
@@ -919,31 +689,6 @@ def expected_values_in_the_heap(rewards, mode):
     return rewards * 0
 
 
-@attack(RAISED, r"found in modules: \[\]")
-def expected_values_in_modules(rewards, mode):
-    import importlib
-
-    found = [
-        name
-        for name in sys.modules
-        if name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases")
-    ]
-    for name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases", "mistakes"):
-        try:
-            importlib.import_module(name)
-            found.append(name)
-        except ImportError:
-            pass
-    raise RuntimeError(f"found in modules: {found}")
-
-
-@attack(RAISED, "ModuleNotFoundError")
-def solution_imported(rewards, mode):
-    import solution.policy_gradient.policy_gradient as right
-
-    return right.compute_deltas(rewards, mode)
-
-
 one_line(
     "another_submission_read",
     'raise RuntimeError("read: " + open(SECRET_FILE).read())',
@@ -954,13 +699,7 @@ one_line(
 )
 
 
-@attack("raised raised", REFUSED, whole=True)
-def another_submission_read_at_import():
-    raise RuntimeError("read: " + open(SECRET_FILE).read())
-
-
 one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
-one_line("environment_read", 'raise RuntimeError(f"environment: {dict(os.environ)}")', RAISED, "environment: ")
 
 
 @attack(RAISED, REFUSED, process=PASSED, does={"tcp"})
@@ -970,26 +709,11 @@ def secret_by_tcp(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"udp"})
-def secret_by_udp(rewards, mode):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
-        connection.sendto(b"the answers", ("127.0.0.1", UDP_PORT))
-    return honest(rewards, mode)
-
-
 @attack(RAISED, REFUSED, process=PASSED, does={"unix"})
 def secret_by_abstract_socket(rewards, mode):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(UNIX_NAME)
         connection.sendall(b"the answers")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED)
-def secret_by_stdout(rewards, mode):
-    """Prints another student's work, hoping that somebody shows the output."""
-    with open(SECRET_FILE) as stream:
-        print(stream.read(), flush=True)
     return honest(rewards, mode)
 
 

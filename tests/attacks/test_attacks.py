@@ -68,7 +68,7 @@ MARK = f"attack-{os.getpid()}"
 REST = 4  # attacks after which a neighbour is graded at strict: it takes as long as an attack
 SLACK = PATIENCE  # seconds that starting workers may take besides
 QUIET: dict[str, Any] = {"capture_output": True, "text": True}
-ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
+ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "unix", "neighbour", "left"})
 
 
 # What the attacks aim at, and who sees whether they hit
@@ -134,16 +134,14 @@ def content(path: Path) -> object:
 
 
 class Listeners:
-    """Three sockets that nobody should speak to."""
+    """Two sockets that nobody should speak to."""
 
     def __init__(self) -> None:
-        self.tcp, self.udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind(("127.0.0.1", 0))
-        self.unix = socket.socket(socket.AF_UNIX)
+        self.tcp, self.unix = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
         self.unix_name = f"\0{MARK}-{id(self)}"
         self.unix.bind(self.unix_name)
         self.unix.listen()
-        for each in (self.tcp, self.udp, self.unix):
+        for each in (self.tcp, self.unix):
             each.setblocking(False)
 
     def contacted(self) -> set[str]:
@@ -153,14 +151,10 @@ class Listeners:
                 while True:
                     listener.accept()[0].close()
                     found.add(name)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self.udp.recv(100)
-                found.add("udp")
         return found
 
     def close(self) -> None:
-        for each in (self.tcp, self.udp, self.unix):
+        for each in (self.tcp, self.unix):
             each.close()
 
 
@@ -257,7 +251,6 @@ class Arena:
             "SECRET_FILE": str(self.folder.secret),
             "TARGET_FILE": str(self.folder.target),
             "TCP_PORT": self.listeners.tcp.getsockname()[1],
-            "UDP_PORT": self.listeners.udp.getsockname()[1],
             "UNIX_NAME": self.listeners.unix_name,
             "VICTIM": self.victim.process.pid,
             "GRADER": os.getpid(),
@@ -339,7 +332,7 @@ WALLS = (  # one attack at each wall: tried as other users and in a container to
     "secret_by_tcp",  # seccomp: network
 )
 
-OF_EACH_KIND = {*WALLS, *(attack.name for attack in ATTACKS if attack.process)}
+OF_EACH_KIND = {*WALLS, "refused_lines", *(attack.name for attack in ATTACKS if attack.process)}
 
 at_strict = pytest.mark.parametrize("arena", ["strict"], indirect=True)
 at_process_level = pytest.mark.parametrize("arena", ["none"], indirect=True)
@@ -477,7 +470,6 @@ WEARING = (
     "flood_of_frames",
     "fat_answers",
     "fat_facts",
-    "result_of_ten_gibibytes_claimed",
     "exception_whose_text_is_huge",
     "result_too_large",
     "gigabyte_to_stdout",
