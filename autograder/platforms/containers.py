@@ -127,41 +127,39 @@ def gradescope_results(
 
 
 def _gradescope_tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str, Any]]:
+    def test(
+        part: str, which: str, score: float, most: float, output: str, visibility: Visibility = "visible"
+    ) -> dict[str, Any]:
+        return {
+            "number": f"{at}{part}",
+            "name": f"{item.item}: {item.title}{which}",
+            "score": score,
+            "max_score": most,
+            "status": "passed" if score == most else "failed",
+            "output": output[:MAX_GRADESCOPE_TEXT],
+            "visibility": visibility,
+            "tags": [item.function],
+            "extra_data": {"verdict": item.verdict, "mistakes": list(item.mistakes)} if visibility == "visible" else {},
+        }
+
     public = [case for case in item.cases if case.visibility == "public"]
     hidden = [case for case in item.cases if case.visibility == "hidden"]
     points = item.points or 0.0
-    if hidden_cases == "visible" or not public or not hidden:
-        only: Visibility = "visible" if public or not hidden or hidden_cases == "visible" else hidden_cases
-        output = item_markdown(item) if only == "visible" or item.verdict == "passed" else _messages(item, hidden)
-        return [_gradescope_test(item, str(at), "", points, item.max_points, output, only)]
+    if hidden_cases == "visible" or not hidden:
+        return [test("", "", points, item.max_points, item_markdown(item))]
+    if not public:
+        output = item_markdown(item) if item.verdict == "passed" else _messages(item, hidden)
+        return [test("", "", points, item.max_points, output, hidden_cases)]
     passed = sum(case.verdict == "passed" for case in public)
-    public_most = round(item.max_points * len(public) / len(item.cases), 2)
-    public_points = min(round(item.max_points * passed / len(item.cases), 2), points)
+    most = round(item.max_points * len(public) / len(item.cases), 2)
+    score = min(round(item.max_points * passed / len(item.cases), 2), points, most)
     shown = item_markdown(item) if passed < len(public) else ""  # the message is of the first case that failed
-    most, rest = round(item.max_points - public_most, 2), round(points - public_points, 2)
-    output = _messages(item, hidden)
+    rest_most = round(item.max_points - most, 2)
+    rest = min(round(points - score, 2), rest_most)
     return [
-        _gradescope_test(
-            item, f"{at}.1", ", public cases", min(public_points, public_most), public_most, shown, "visible"
-        ),
-        _gradescope_test(item, f"{at}.2", ", hidden cases", min(rest, most), most, output, hidden_cases),
+        test(".1", ", public cases", score, most, shown),
+        test(".2", ", hidden cases", rest, rest_most, _messages(item, hidden), hidden_cases),
     ]
-
-
-def _gradescope_test(
-    item: ItemResult, at: str, which: str, score: float, most: float, output: str, visibility: Visibility
-) -> dict[str, Any]:
-    return {
-        "number": at,
-        "name": f"{item.item}: {item.title}{which}",
-        "score": score,
-        "max_score": most,
-        "status": "passed" if score == most else "failed",
-        "output": output[:MAX_GRADESCOPE_TEXT],
-        "visibility": visibility,
-        "tags": [item.function],
-        "extra_data": {"verdict": item.verdict, "mistakes": list(item.mistakes)} if visibility == "visible" else {},
-    }
 
 
 def _messages(item: ItemResult, cases: Sequence[CaseResult]) -> str:

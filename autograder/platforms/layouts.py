@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
+from types import MappingProxyType
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.downloads import BY_NAMES, Entries, clones_among, github
@@ -26,7 +27,6 @@ from autograder.platforms.hand_in import Assigned, Gathered, HandIn, Owner, gath
 from autograder.submissions.finding import (
     METADATA,
     Place,
-    Unpacked,
     candidate_of,
     candidates_at,
     hidden_entries,
@@ -117,10 +117,11 @@ class _Class:
             self._read(folder, _name_of(folder), is_class=is_class or None)
         elif class_zip:
             target = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autograder-")))
-            unpacked = unpack(path, target)
+            lacking, refused = unpack(path, target)
             folder = _only_folder(target) or target
             if self.layout or self._is_class(folder):
-                self._read(folder, path.stem, unpacked, is_class=True)
+                self._read(folder, path.stem, lacking, is_class=True)
+                self.refused += sorted(refused)
             else:
                 self._read(path, path.name)
         else:
@@ -148,22 +149,25 @@ class _Class:
 
     # What lies there
 
-    def _read(self, path: Path, name: str, unpacked: Unpacked | None = None, *, is_class: bool | None = None) -> None:
+    def _read(
+        self, path: Path, name: str, lacking: Mapping[str, str] = MappingProxyType({}), *, is_class: bool | None = None
+    ) -> None:
         module = self.assigned.module
         place = place_at(path, module, self.out, is_class=is_class)
         if not place.is_class:
             self.hand_ins += self._plain(place)
             return
         for hand_in in self._laid_out(place, name):
-            fault = _lacking(hand_in.path, path, module, unpacked.lacking) if unpacked and unpacked.lacking else ""
-            self.hand_ins.append(replace(hand_in, fault=fault))
+            if lacking and not (is_folder_at(hand_in.path) and folder_holds_work(hand_in.path, module)):
+                names = hand_in.path.relative_to(path).parts[:2]  # students' own folders may lie in the platform's
+                hand_in = replace(hand_in, fault=next((lacking[each] for each in names if each in lacking), ""))
+            self.hand_ins.append(hand_in)
         for entry in hidden_entries(place):
             if holds_work(entry, module):
                 dotted = f"{quoted(entry.name)} is not graded, since its name begins with a dot"
                 self.refused.append(f"{dotted}: rename it if it is somebody's work.")
             else:
                 self.ignored.append(entry.name)
-        self.refused += sorted(unpacked.refused) if unpacked else []
 
     def _laid_out(self, place: Place, name: str) -> Sequence[HandIn]:
         """Make hand-ins of a folder of submissions by its layout."""
@@ -250,14 +254,6 @@ def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
 
 def _is_of_platform(name: str) -> bool:
     return name != METADATA and any(layout.reads(name) for layout in BY_NAMES if not layout.beside)
-
-
-def _lacking(path: Path, folder: Path, module: str, lacking: Mapping[str, str]) -> str:
-    """Say what of a hand-in was not unpacked; "" where it holds the work all the same."""
-    if is_folder_at(path) and folder_holds_work(path, module):
-        return ""
-    names = path.relative_to(folder).parts[:2]  # students' own folders may lie in the platform's
-    return next((lacking[name] for name in names if name in lacking), "")
 
 
 def _nameless(name: str, folder: str) -> str:

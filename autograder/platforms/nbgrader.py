@@ -85,20 +85,29 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
     raises      UsageError where the gradebook does not know the assignment as it is now
     """
     with _settings(course, database) as app:
-        from nbgrader.api import Gradebook
+        from nbgrader.api import Gradebook, MissingEntry
         from sqlalchemy.exc import SAWarning
 
+        again = f"run `nbgrader generate_assignment {assignment.name}` first"
         url = app.coursedir.db_url
         path = Path(url.removeprefix("sqlite:///"))
         if url.startswith("sqlite:///") and not path.is_file():  # opening it would make one that knows nothing
-            again = f"run `nbgrader generate_assignment {assignment.name}` first"
             raise UsageError(f"There is no gradebook {visible(str(path))}: {again}.")
         exported = Exported(url)
         with (
             Gradebook(url, app.coursedir.course_id) as gradebook,
             warnings.catch_warnings(action="ignore", category=SAWarning),  # nbgrader draws one for each submission
         ):
-            _refuse_other_cells(gradebook, assignment)
+            try:
+                cells = gradebook.find_notebook(assignment.module, assignment.name).grade_cells
+            except MissingEntry:
+                raise UsageError(f"The gradebook does not know {assignment.name}: {again}.") from None
+            known = {cell.name: cell.max_score for cell in cells}
+            for item in assignment.items:
+                if known.get(item.id) != item.points:
+                    found = f"with {number(known[item.id])} points" if item.id in known else "not at all"
+                    asked = f"not with {number(item.points)} points"
+                    raise UsageError(f"The gradebook knows {item.id} {found}, {asked}: {again}.")
             for report in reports:
                 try:
                     _write(app, gradebook, assignment, report, exported)
@@ -130,21 +139,6 @@ def _settings(course: Path, database: str) -> Iterator[Any]:
             yield app
     finally:
         os.environ["PATH"], sys.path[:] = before, path
-
-
-def _refuse_other_cells(gradebook: Any, assignment: Assignment) -> None:
-    from nbgrader.api import MissingEntry
-
-    again = f"run `nbgrader generate_assignment {assignment.name}` first"
-    try:
-        cells = gradebook.find_notebook(assignment.module, assignment.name).grade_cells
-    except MissingEntry:
-        raise UsageError(f"The gradebook does not know {assignment.name}: {again}.") from None
-    known = {cell.name: cell.max_score for cell in cells}
-    for item in assignment.items:
-        if known.get(item.id) != item.points:
-            found = f"with {number(known[item.id])} points" if item.id in known else "not at all"
-            raise UsageError(f"The gradebook knows {item.id} {found}, not with {number(item.points)} points: {again}.")
 
 
 def _write(app: Any, gradebook: Any, assignment: Assignment, report: Report, exported: Exported) -> None:

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.submissions.handed_in import (
@@ -246,18 +246,6 @@ MAX_ENTRIES_OF_ONE = 10_000
 MAX_DEPTH = 12
 
 
-@dataclass
-class Unpacked:
-    """A class zip, unpacked.
-
-    lacking   name at the top → the end of a sentence on what of it was not unpacked, though it could be the work
-    refused   a sentence for each entry at the top that no file system would take
-    """
-
-    lacking: dict[str, str] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
-
-
 def members(path: Path) -> list[zipfile.ZipInfo]:
     """List the files in the zip at `path`. Raises UsageError where it is damaged, or has too many to be looked at."""
     try:
@@ -275,12 +263,15 @@ def members(path: Path) -> list[zipfile.ZipInfo]:
         raise UsageError(f"{path} is damaged, or no zip file: download it again.") from None
 
 
-def unpack(path: Path, target: Path) -> Unpacked:
+def unpack(path: Path, target: Path) -> tuple[dict[str, str], set[str]]:
     """Unpack a class zip into `target`.
 
-    Raises UsageError where an entry would lie outside, is damaged, or where all is more than MAX_TOTAL.
+    Returns name at the top → the end of a sentence on what of it was not unpacked, though it could be the work; and a
+    sentence for each entry at the top that no file system would take. Raises UsageError where an entry would lie
+    outside, is damaged, or where all is more than MAX_TOTAL.
     """
-    unpacked, room = Unpacked(), MAX_TOTAL
+    lacking: dict[str, str] = {}
+    refused, room = set(), MAX_TOTAL
     listed = members(path)
     all_parts = parts_of(listed)
     top = depth_of_students(all_parts)
@@ -294,7 +285,7 @@ def unpack(path: Path, target: Path) -> Unpacked:
                 raise UsageError(f"{path} holds {shown}, which would lie outside it: download it again.")
             if any(map(is_too_long, parts[: top + 1])):
                 why = f"a name has more than {LONGEST_NAME} bytes"
-                unpacked.refused.add(f"{shown} is not graded, since {why}: unpack it by hand.")
+                refused.add(f"{shown} is not graded, since {why}: unpack it by hand.")
                 continue
             files[owner] += 1
             if files[owner] > MAX_ENTRIES_OF_ONE or sizes[owner] >= MAX_OF_ONE:
@@ -315,12 +306,12 @@ def unpack(path: Path, target: Path) -> Unpacked:
                 raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
             if reason:
                 if suffix_of(parts[-1]) in CAPS:  # else it could not have been graded
-                    unpacked.lacking.setdefault(owner, reason)
+                    lacking.setdefault(owner, reason)
                 with contextlib.suppress(OSError):  # whose entry is there, whatever lies in it
                     place = target.joinpath(*parts[: top + 1])
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.touch() if len(parts) <= top + 1 else place.mkdir(exist_ok=True)
-    return unpacked
+    return lacking, refused
 
 
 def _reason(error: OSError | MemoryError) -> str:

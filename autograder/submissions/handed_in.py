@@ -370,7 +370,16 @@ def _from_members(
         return [refused(shown, f"holds {quoted(outside)}, which would lie outside it: pack it again.")]
 
     def from_member(path: str) -> HandedFile:
-        return _member(f"{shown}/{shown_name(path)}", opened, members[path])
+        member, name = members[path], f"{shown}/{shown_name(path)}"
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            return refused(name, LINK if kind == stat.S_IFLNK else NOT_REGULAR)
+        if member.flag_bits & ENCRYPTED_FLAG:
+            return refused(name, "is encrypted: pack it again without a password.")
+        if member.compress_type not in UNPACKED_BY_PIECES:
+            return refused(name, "is packed by an unusual method: pack it again as an ordinary zip.")
+        with opened.open(member) as stream:
+            return _capped(name, stream, member.file_size)
 
     return Bundle(shown, from_member, module, functions, zips_inside).work([*members])
 
@@ -378,15 +387,3 @@ def _from_members(
 def leads_outside(parts: Sequence[str]) -> bool:
     """Tell whether the path of a zip's entry leads out of the folder that it is unpacked into."""
     return parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or any("\0" in part for part in parts)
-
-
-def _member(shown: str, opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> HandedFile:
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind not in (0, stat.S_IFREG):
-        return refused(shown, LINK if kind == stat.S_IFLNK else NOT_REGULAR)
-    if member.flag_bits & ENCRYPTED_FLAG:
-        return refused(shown, "is encrypted: pack it again without a password.")
-    if member.compress_type not in UNPACKED_BY_PIECES:
-        return refused(shown, "is packed by an unusual method: pack it again as an ordinary zip.")
-    with opened.open(member) as stream:
-        return _capped(shown, stream, member.file_size)

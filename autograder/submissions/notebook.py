@@ -165,7 +165,10 @@ def _definitions_in(
     notes += _choose_definitions(statements, grade_ids or [""] * len(cells), graded)
     roots = frozenset(graded) or frozenset(each.node.name for each in statements if isinstance(each.node, DEFINITIONS))
     names = _needed_names(statements, roots)
-    notes += _notes_on_loops(statements, names)
+    for statement in statements:
+        if isinstance(statement.node, LOOPS) and (lost := names & statement.binds):
+            reason = "was left out, since only definitions are graded"
+            notes.append(f"cell {statement.cell}: a loop that sets {_listing(sorted(lost))} {reason}")
     if not any(statement.is_kept(roots) for statement in statements):
         problem = "defines no function to grade in its code cells."
         if unread:
@@ -214,21 +217,17 @@ def statements_of(number: int, code: str, module: str) -> list[Statement]:
 
 
 def _parsed_cell(code: str) -> tuple[str, ast.Module]:
-    """Parse a cell, with the lines that only IPython understands as `pass`: those at which Python stops.
-
-    Lines keep their numbers. A `%` inside a string or a bracket is an operator, and Python does not stop there.
-    """
-    try:
-        return code, parsed(code)
-    except SyntaxError:
-        lines = code.split("\n")
+    """Parse a cell, with the lines that only IPython understands, at which Python stops, as `pass`."""
+    lines = code.split("\n")
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]  # IPython takes off a common indentation
-    lines = [line.removeprefix(margin) for line in lines]
     while True:
         code = "\n".join(lines)
         try:
             return code, parsed(code)
         except SyntaxError as error:
+            if margin:
+                lines, margin = [line.removeprefix(margin) for line in lines], ""
+                continue
             number = (error.lineno or 0) - 1
             magic = _IPYTHON_LINE.match(lines[number]) if 0 <= number < len(lines) else None
             while not magic and 0 < number < len(lines) and lines[number - 1].endswith("\\"):
@@ -282,29 +281,23 @@ def _changed(node: ast.stmt) -> Iterator[str]:
 
 
 def _bind_changes(statements: Sequence[Statement]) -> None:
-    """Count a change to what the notebook itself made as binding it.
-
-    A definition under the notebook's own decorator or base class may enter itself in a register somewhere: it
-    binds `*`, which is always needed.
-    """
+    """Count a change to what the notebook itself made as binding it."""
     imports = (ast.Import, ast.ImportFrom)
     own = frozenset[str]().union(*(each.binds for each in statements if not isinstance(each.node, imports)))
     for statement in statements:
+        # Under the notebook's own decorator or base class, a definition may be in a register: it is always needed.
         if changes := statement.changes & own:
             statement.binds |= frozenset("*") if isinstance(statement.node, DEFINITIONS) else changes
 
 
 def _choose_definitions(statements: Sequence[Statement], grade_ids: Sequence[str], graded: Sequence[str]) -> list[str]:
-    """Unbind the definitions of graded functions that come after the one that counts; a note on each choice.
-
-    A definition that does something counts before a stub, one in the function's own answer cell before others, then
-    the last. Earlier ones may stay: they may be in use where they stand.
-    """
+    """Unbind the definitions of graded functions that come after the one that counts; a note on each choice."""
     notes = []
     for name in graded:
         same = [statement for statement in statements if statement.defines(name)]
         if len(same) < 2:
             continue
+        # No stub, in the function's own answer cell, the last. Earlier ones stay: they may be in use where they stand.
         ranks = [(not is_stub(each.node), grade_ids[each.cell - 1] == name, at) for at, each in enumerate(same)]
         best = max(ranks)[-1]
         for statement in same[best + 1 :]:
@@ -331,23 +324,13 @@ def _needed_names(statements: Sequence[Statement], roots: frozenset[str]) -> fro
     return frozenset(needed)
 
 
-def _notes_on_loops(statements: Sequence[Statement], names: frozenset[str]) -> list[str]:
-    """Note each loop that sets one of these names."""
-    loops = [(each.cell, names & each.binds) for each in statements if isinstance(each.node, LOOPS)]
-    reason = "was left out, since only definitions are graded"
-    return [f"cell {cell}: a loop that sets {_listing(sorted(lost))} {reason}" for cell, lost in loops if lost]
-
-
 def _listing(values: Sequence[object]) -> str:
     *most, last = (visible(str(value), 60) for value in values)
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def _source_of(statements: Sequence[Statement], names: frozenset[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Join the kept statements, and tell where cells begin: the line of the text, and the number of the cell.
-
-    Each cell stands under a line `# cell 7`, line for line as it stands in the notebook.
-    """
+    """Join the kept statements, each cell under a line `# cell 7`; tell at which line of the text which cell begins."""
     future = any(
         isinstance(statement.node, ast.ImportFrom)
         and statement.node.module == "__future__"

@@ -330,7 +330,8 @@ def serve(seconds: int, memory: int) -> None:
         resource.setrlimit(limit, (most, most))
     for ends in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(ends, signal.SIG_DFL)
-    while _most_held() < GROWN and (question := sys.stdin.buffer.readline()):
+    most_held = 0
+    while most_held < GROWN and (question := sys.stdin.buffer.readline()):
         signal.setitimer(signal.ITIMER_PROF, seconds)
         signal.alarm(WAIT_SECONDS)
         try:
@@ -341,12 +342,9 @@ def serve(seconds: int, memory: int) -> None:
         signal.alarm(0)
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
-
-
-def _most_held() -> int:
-    """Return the most bytes that this process has held; `getrusage` would begin with what its parent held."""
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines["VmHWM"].split()[0]) * 1024
+        # `getrusage` would begin with what its parent held.
+        lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        most_held = int(lines["VmHWM"].split()[0]) * 1024
 
 
 def _answer(question: bytes) -> bytes:
