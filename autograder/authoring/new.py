@@ -27,7 +27,7 @@ import jinja2
 import numpy as np
 import safetensors.numpy
 
-from autograder.authoring.calls import Formula, is_numbers
+from autograder.authoring.calls import AFTERWARDS, Formula, is_numbers
 from autograder.authoring.declarations import OPEN_SECRET, check_draft
 from autograder.authoring.fixtures.regenerate import (
     FUNCTIONS,
@@ -375,6 +375,9 @@ def _tried(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> st
             return " ".join(f"{why or outcome.status}".split())[:120] + line
     facts = outcomes[0].observation.facts if outcomes[0].observation else {}
     kind, result = str(facts.get("kind")), facts.get("result")
+    if kind == "nothing" and (changed := _changed(function, calls, outcomes)):
+        function.returns, function.kind = changed, kind
+        return ""
     names = _numeric_parts(function.name, kind, result, facts.get("parts"))
     parts = _call(solution, function, sandbox, calls, names) if names else []
     arrays = {name: _arrays(parts, name) for name in names}
@@ -426,6 +429,22 @@ def _arrays(outcomes: Sequence[Outcome], name: str) -> list[Array]:
     """Return the numbers of that name in each outcome that has them."""
     returned = [outcome.observation.returned.get(name) for outcome in outcomes if outcome.observation]
     return [part.array for part in returned if part is not None and part.array is not None]
+
+
+def _changed(
+    function: SourceFunction, calls: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]
+) -> dict[str, str]:
+    """Return the shapes of the arguments that the calls have changed in place."""
+    shapes = {}
+    for name in function.shapes:
+        after = f"{name} {AFTERWARDS}"
+        arrays = _arrays(outcomes, after)
+        facts = [outcome.observation.facts.get(after) for outcome in outcomes if outcome.observation]
+        if any(not np.array_equal(array, call[name]) for array, call in zip(arrays, calls, strict=False)):
+            shapes[after] = _shape(function, arrays)
+        elif any(fact not in (None, call[name]) for fact, call in zip(facts, calls, strict=True)):
+            shapes[after] = "other"
+    return shapes
 
 
 def _numeric_parts(name: str, kind: str, result: Any, parts: Any) -> list[str]:

@@ -317,6 +317,8 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("f: 'Callable[[float, float], float]', a: float", "", "return f(a, 2 * a)"): {
         "returns": "float", "kind": "a number",
     },
+    ("a", "a   float[n]", "a.sort()"): {"returns": {"a afterwards": "float[n]"}, "kind": "nothing"},
+    ("a: list[str]", "", "a.sort()"): {"returns": {"a afterwards": "other"}, "kind": "nothing"},
     ("a", "a   float[n]", "print(a)"): {"problem": 'it returns nothing; fixtures/README.md, "Plots and printed text"'},
     ("a", "a   float[n]", "return object()"): {"problem": "it returns a object"},
     ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},

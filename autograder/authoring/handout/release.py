@@ -7,6 +7,7 @@ solution's lines and for hidden cases, and refused if one is found. Read `handou
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.metadata
 import io
@@ -147,29 +148,27 @@ def stub(source: str, assignment: Assignment) -> str:
     replaced: set[str] = set()
     kept: list[str] = []
     opened = 0
-    for position, line in enumerate(source.splitlines(keepends=True), start=1):
-        marker = line.strip()
-        where = f"Line {position} of {assignment.module}.py"
+    for count, (line, place) in enumerate(marked_lines(source), start=1):
+        marker, where = line.strip(), f"Line {count} of {assignment.module}.py"
         if marker in (BEGIN, END) and bool(opened) == (marker == BEGIN):
             raise ReleaseError(f"{where}: {marker!r} has no partner.")
-        if marker == BEGIN:
-            around = [node for node in defined if node.lineno <= position <= (node.end_lineno or 0)]
-            functions = [node for node in around if isinstance(node, ast.FunctionDef)]
-            if not functions:
+        if place == "begin":
+            around = [node for node in defined if node.lineno <= count <= (node.end_lineno or 0)]
+            names = [node.name for node in around if isinstance(node, ast.FunctionDef)]  # the innermost last
+            if not names:
                 raise ReleaseError(f"{where}: an answer stands outside every function.")
-            name = max(functions, key=lambda node: node.lineno).name
             replaced |= {node.name for node in around}
-            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
-            opened = position
+            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{names[-1]}")')
+            opened = count
+        elif place == "outside":
+            kept.append(line)
         elif marker == END:
             opened = 0
-        elif not opened:
-            kept.append(line)
     if opened:
         raise ReleaseError(f"Line {opened} of {assignment.module}.py: an answer has no {END!r}.")
     if whole := [name for name in assignment.functions if name not in replaced]:
         raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
-    return without_marks("".join(kept))
+    return without_marks("\n".join(kept))
 
 
 def with_points(text: str, assignment: Assignment) -> str:
@@ -276,16 +275,11 @@ def not_independent(assignment: Assignment) -> tuple[str, ...]:
     """
     listed: set[str] = set()
     for path in (assignment.folder / "oracle.py", *sorted((assignment.folder / "oracle").glob("*.py"))):
-        try:
-            statements = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
-        except (SyntaxError, ValueError):
-            continue
-        for node in statements:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        with contextlib.suppress(OSError, SyntaxError, ValueError):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
                 if any(isinstance(target, ast.Name) and target.id == NOT_INDEPENDENT for target in targets):
-                    values = (one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant))
-                    listed |= {value for value in values if isinstance(value, str)}
+                    listed |= {str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)}
     return tuple(name for name in assignment.functions if name in listed)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
 from autograder.authoring.laws.cases import Planned, draft_of
-from autograder.authoring.laws.declaration import USUAL, Arguments, Function
-from autograder.authoring.laws.laws import LAWS, Call, Place, usual_call
+from autograder.authoring.laws.declaration import USUAL, Function
+from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.counterexamples import Trial
 from autograder.vocabulary.report import Visibility
@@ -54,38 +54,40 @@ class Exam:
         return found
 
     def _planned(self, item: Item) -> list[Planned]:
-        function = self._function(item)
-        if unknown := [name for name in item.laws if name not in LAWS]:
-            raise Misnamed(f"{item.id} names the law {unknown[0]!r}", f"one of {', '.join(LAWS)}")
-        laws = [LAWS[name] for name in item.laws if name not in function.off]
-        aspects = frozenset().union(*(law.aspects for law in laws))
-        draws = item.draws or (USUAL,)
-        if unknown := [draw for draw in draws if draw not in function.draws]:
-            raise Misnamed(f"{item.id} names the draw {unknown[0]!r}", f"one of {', '.join(function.draws)}")
+        function, laws, aspects, draws = self._judging(item)
         found: list[Planned] = []
-        for visibility, place in PLACES.items():
-            named: dict[str, Planned] = {}
-            for law in laws:
-                for call in law.calls(function, draws, place):
-                    case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
-                    own = (
-                        call.judged and call.judged | aspects & LAWS["values"].aspects
-                    )  # right values count in their item
-                    judged = own or aspects or VALUES_ALONE
-                    named.setdefault(case, Planned(case, visibility, function, law, call, judged, item.parts))
-            found += named.values()
-        for name in item.examples:
+        for name in reversed(item.examples):
             if name not in function.examples:
                 raise Misnamed(f"{item.id} names the example {name!r}", likely(name, function.examples))
             example = function.examples[name]
             fixed = {key: example.arguments[key] for key in function.arguments if key in example.arguments}
             drawn = functools.partial(lambda fixed, rng, sizes: fixed, fixed)
             call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
-            judged = aspects or VALUES_ALONE
-            found.insert(0, Planned(name, "public", function, LAWS["values"], call, judged, item.parts))
+            found.append(Planned(name, "public", function, LAWS["values"], call, aspects or VALUES_ALONE, item.parts))
+        for visibility, place in PLACES.items():
+            named: dict[str, Planned] = {}
+            for law in laws:
+                for call in law.calls(function, draws, place):
+                    case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
+                    # Whatever a call is about, right values count in their item
+                    own = call.judged | aspects & LAWS["values"].aspects if call.judged else aspects or VALUES_ALONE
+                    named.setdefault(case, Planned(case, visibility, function, law, call, own, item.parts))
+            found += named.values()
         if not (found or item.public or item.hidden):
             raise Misnamed(f"{item.id} has no case: its laws are off, or add none to {item.function}", "another law")
         return found
+
+    def _judging(self, item: Item) -> tuple[Function, list[Law], frozenset[str], Sequence[str]]:
+        """Return an item's function, the laws that hold of it, all that they look at, the draws."""
+        if item.function not in self.functions:
+            told = f"{item.id} is judged by laws, and functions.py declares no {item.function}"
+            raise Misnamed(told, "a Function of that name")
+        function, draws = self.functions[item.function], item.draws or (USUAL,)
+        for what, names, known in (("law", item.laws, LAWS), ("draw", draws, function.draws)):
+            if unknown := [name for name in names if name not in known]:
+                raise Misnamed(f"{item.id} names the {what} {unknown[0]!r}", f"one of {', '.join(known)}")
+        laws = [LAWS[name] for name in item.laws if name not in function.off]
+        return function, laws, frozenset().union(*(law.aspects for law in laws)), draws
 
     def expanded(self, assignment: Assignment) -> Assignment:
         """List the derived cases in the items, after those that they name themselves."""
@@ -94,12 +96,6 @@ class Exam:
             names = {kind: tuple(one.case for one in planned if one.visibility == kind) for kind in PLACES}
             items.append(replace(item, public=item.public + names["public"], hidden=item.hidden + names["hidden"]))
         return replace(assignment, items=tuple(items))
-
-    def drafts(self, assignment: Assignment, secret: str, draw: Any) -> Iterator[Draft]:
-        """Draw every derived case."""
-        for several in self.planned(assignment).values():
-            for planned in several:
-                yield self.draft(planned, secret, draw)
 
     def draft(self, planned: Planned, secret: str, draw: Any) -> Draft:
         """Draw one case; it is an example where a further draw is the same whatever the numbers, as an empty text."""
@@ -114,13 +110,6 @@ class Exam:
 
         made = anew()
         return made if call.finish is None else call.finish(made, anew)
-
-    def _function(self, item: Item) -> Function:
-        if item.function not in self.functions:
-            raise Misnamed(
-                f"{item.id} is judged by laws, and functions.py declares no {item.function}", "a Function of that name"
-            )
-        return self.functions[item.function]
 
     # Counterexamples
 
@@ -138,51 +127,37 @@ class Exam:
         return {item.id: functools.partial(self._trial, item) for item in items if wanted & {*item.laws}}
 
     def _trial(self, item: Item, rng: np.random.Generator, number: int) -> Trial:
-        function = self._function(item)
-        draws = item.draws or (USUAL,)
+        function, laws, aspects, draws = self._judging(item)
         draw = draws[number % len(draws)]
-        least, sizes = function.lowest(draw), function.growing(draw, min(number, STEPS) / STEPS)
-        laws = [LAWS[name] for name in item.laws if name not in function.off]
-        aspects = frozenset().union(*(law.aspects for law in laws)) or VALUES_ALONE
-        call = usual_call(function, draw, "", "", sizes)
-        others = [
-            other
-            for law in laws
-            if law.name in ("falsy", "errors")
-            for place in PLACES.values()
-            for other in law.calls(function, draws, place)
-        ]
+        call = usual_call(function, draw, "", "", function.growing(draw, min(number, STEPS) / STEPS))
+        about = [law for law in laws if law.name in ("falsy", "errors")]
+        others = [other for law in about for place in PLACES.values() for other in law.calls(function, draws, place)]
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
-        planned = Planned("", "public", function, LAWS["values"], call, call.judged or aspects, item.parts)
-        draft = draft_of(planned, _valid_arguments(function, call, rng), self.oracle)
-        axes = {
-            name: " ".join(function.axes(name))
-            for name, array in draft.inputs.items()
-            if array.ndim == len(function.axes(name))
-        }
-        counts = {axis: int(axis) for names in axes.values() for axis in names.split() if axis.isdigit()}
-        fixed = tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed)
+        for more in range(STEPS):  # which the contract speaks of: every size is larger by one after each try
+            arguments = call.arguments(rng, {axis: size + more for axis, size in call.sizes.items()})
+            if function.valid(arguments):
+                break
+        else:
+            raise Misnamed(f"{function.name} has no valid arguments at small sizes", "draws that `valid` allows")
+        planned = Planned(
+            "", "public", function, LAWS["values"], call, call.judged or aspects or VALUES_ALONE, item.parts
+        )
+        draft = draft_of(planned, arguments, self.oracle)
+        axes = {name: function.axes(name) for name in draft.inputs}
+        axes = {name: listed for name, listed in axes.items() if draft.inputs[name].ndim == len(listed)}
+        counts = {axis: int(axis) for listed in axes.values() for axis in listed if axis.isdigit()}
         return Trial(
             draft.probe,
             draft.inputs,
             draft.params,
             draft.answer,
             _driven(draft, function, self.oracle) if function.driver else shown(draft, function),
-            axes,
-            least | counts,
-            fixed,
+            {name: " ".join(listed) for name, listed in axes.items()},
+            function.lowest(draw) | counts,
+            tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed),
             function.valid,
         )
-
-
-def _valid_arguments(function: Function, call: Call, rng: np.random.Generator) -> Arguments:
-    """Draw arguments that the contract speaks of, with every size larger by one after each try."""
-    for more in range(STEPS):
-        arguments = call.arguments(rng, {axis: size + more for axis, size in call.sizes.items()})
-        if function.valid(arguments):
-            return arguments
-    raise Misnamed(f"{function.name} has no valid arguments at small sizes", "draws that `valid` allows")
 
 
 def _is_constant(call: Call) -> bool:
@@ -201,7 +176,8 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
     if not call.sizes:
         return replace(planned, call=replace(call, title=call.title or call.label))
     free = [axis for axis, size in call.sizes.items() if size == usual[axis]]
-    for several in _steps(len(free)):
+    steps = itertools.product(range({1: 40, 2: 10}.get(len(free), 5)), repeat=len(free))
+    for several in sorted(steps, key=lambda several: (sum(several), several)):
         sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
         differ = len(set(sizes.values())) == len(sizes) or len(set(call.sizes.values())) < len(sizes)
         key = (*sizes.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
@@ -214,13 +190,6 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         taken.add(key)
     title = ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
     return replace(planned, call=replace(call, title=title, sizes=sizes))
-
-
-@functools.lru_cache
-def _steps(axes: int) -> list[tuple[int, ...]]:
-    """List by how much each of so many axes may be larger, the least in all first."""
-    most = {1: 40, 2: 10}.get(axes, 5)
-    return sorted(itertools.product(range(most), repeat=axes), key=lambda several: (sum(several), several))
 
 
 def _shown_sizes(sizes: Mapping[str, int]) -> str:
@@ -236,16 +205,10 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
 
     def call(**instead: str) -> str:
         if written:
-            placed = [instead.get(text.strip("{}"), text) for text in written.arguments]
-            return f"{params['function']}({', '.join(placed)})"
-        said = words | instead
-        names = [*params["arguments"], *(name for name in instead if name not in params["arguments"])]
-        arguments = [
-            f"{name}={said[name]}"
-            if name in params.get("by_name", ()) or name not in params["arguments"]
-            else said[name]
-            for name in names
-        ]
+            arguments = [instead.get(text.strip("{}"), text) for text in written.arguments]
+        else:
+            by_name = {*params.get("by_name", ()), *(instead.keys() - words.keys())}
+            arguments = [f"{name}={said}" if name in by_name else said for name, said in (words | instead).items()]
         return f"{params['function']}({', '.join(arguments)})"
 
     def used(names: Sequence[str], last: str) -> str:
@@ -275,11 +238,12 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
 
 
 def _words(draft: Draft) -> dict[str, str]:
-    """Write each argument of a call as a student may type it; an input is a place to be filled."""
+    """Write each argument of a call, in order, as a student may type it; an input is a place to be filled."""
     words = {name: f"{{{name}}}" for name in draft.inputs}
     words |= {name: repr(one) for name, one in draft.params.get("given", {}).items()}
     formulas = draft.params.get("formulas", {}).items()
-    return words | {name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in formulas}
+    words |= {name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in formulas}
+    return {name: words[name] for name in draft.params["arguments"]}
 
 
 def _driven(draft: Draft, function: Function, oracle: ModuleType) -> dict[str, str]:
