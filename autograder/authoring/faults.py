@@ -12,7 +12,7 @@ import difflib
 import re
 import tomllib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -41,21 +41,12 @@ class Fault:
 
 
 class Faults(FixtureError):  # noqa: N818 (it tells of several)
-    """All that is wrong: `lines`, one for each fault."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        """Keep the lines."""
-        super().__init__(lines)
-        self.lines = [str(line) for line in lines]
-
-    def __str__(self) -> str:
-        """The lines."""
-        return "\n".join(self.lines)
+    """All that is wrong, a line for each fault."""
 
     @classmethod
     def of(cls, faults: Iterable[Fault]) -> Faults:
         """The refusal that tells of these, in the order of files and lines."""
-        return cls([fault.text for fault in sorted(set(faults))])
+        return cls("\n".join(fault.text for fault in sorted(set(faults))))
 
 
 class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
@@ -79,14 +70,14 @@ class CaseFault(Misnamed):
 class Refusal(FixtureError):  # noqa: N818 (what a build does)
     """A draw that could not grade, where other numbers might: a sentence, and the cases to draw anew."""
 
-    def __init__(self, sentence: str, *cases: str) -> None:
-        """Keep the cases."""
-        super().__init__(sentence, *cases)
-        self.cases = cases
-
     def __str__(self) -> str:
         """The sentence."""
         return str(self.args[0])
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases."""
+        return self.args[1:]
 
 
 def likely(name: str, known: Iterable[str]) -> str:

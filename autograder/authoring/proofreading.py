@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from autograder.authoring.exam.contract import CONTRACT, COSTLY, Clause, clauses_in
+from autograder.authoring.exam.contract import CONTRACT, Clause, clauses_in
 from autograder.authoring.faults import Fault, Faults, likely, line_of
 from autograder.authoring.handout.notebook import EXTRAS, Extras
 from autograder.authoring.handout.release import without_hidden
@@ -214,13 +214,10 @@ def _drawing_faults(path: Path, tree: ast.Module, data: Mapping[str, Any]) -> It
 def _contract_faults(
     path: Path, text: str, data: Mapping[str, Any], items: Mapping[str, Sequence[str]]
 ) -> Iterator[Fault]:
-    for clause in clauses_in(data, text, items):
+    for clause in clauses_in(data, text, items, path.parent.name):
         if not isinstance(clause, Clause):
             line, what = clause
             yield Fault(path, line, what, "a sentence with its mistakes, or with the reason why it is not graded")
-    costly = data.get(COSTLY)
-    rows = {name: f"[{name}]" for name, table in data.items() if isinstance(table, dict) and name not in (COSTLY, "")}
-    rows |= {name: f"{name} = " for name in (costly if isinstance(costly, dict) else ())}
-    for name, row in rows.items():
-        if name not in items:
-            yield Fault(path, line_of(text, row), f"no item grades {name!r}", likely(name, items))
+    for name, table in data.items():
+        if isinstance(table, dict) and name and name not in items:
+            yield Fault(path, line_of(text, f"[{name}]"), f"no item grades {name!r}", likely(name, items))

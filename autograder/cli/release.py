@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from autograder.authoring.exam.selfcheck import contract_slips
 from autograder.authoring.fixtures.show import item_text
 from autograder.authoring.fixtures.stored_set import refuse_inside, what_goes
 from autograder.authoring.fixtures.terms import read_secret, read_term, secret_warning
@@ -198,8 +197,6 @@ def fixtures_regenerate(
             )
             if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
                 print(f"Drawn again, since the first draw told too little apart: {again}.")
-        for slip in () if drawn_from else contract_slips(chosen, read_fixtures(chosen, folder=target).hints):
-            print(f"selfcheck would refuse: {visible(slip)}")
 
 
 @fixtures_app.command("verify")

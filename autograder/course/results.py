@@ -389,7 +389,7 @@ def background(assignment: Assignment, out: Path) -> Background:
 
     clauses: dict[str, str] = {}  # mistake → the first sentence of the contract that it goes against
     with contextlib.suppress(FixtureError):
-        for clause in contract.clauses if (contract := read_contract(assignment)) else ():
+        for clause in read_contract(assignment) or ():
             # As one quotes a docstring: no marks of code, commas between columns, no colon at its end.
             columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", clause.sentence.replace("`", ""))
             for mistake in clause.mistakes:

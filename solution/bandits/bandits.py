@@ -46,7 +46,7 @@ def update_values(
     returns     float[run action], int[run action]
     """
     ### BEGIN SOLUTION
-    runs = np.arange(len(actions))  # equivalent: rewards have seven digits in float32, and six are graded
+    runs = np.arange(len(actions))
     estimates, counts = estimates.copy(), counts.copy()
     counts[runs, actions] += 1
     estimates[runs, actions] += (rewards - estimates[runs, actions]) / counts[runs, actions]
@@ -113,7 +113,7 @@ def epsilon_greedy_run(rewards: np.ndarray, epsilon: float, uniforms: np.ndarray
     returns     int[run step], float[run action]
     """
     ### BEGIN SOLUTION
-    runs = np.arange(rewards.shape[1])  # equivalent: epsilon to seven digits is an item of epsilon_greedy
+    runs = np.arange(rewards.shape[1])
     sums, counts = np.zeros((2, *rewards.shape[1:]))
     actions = []
     for step, offered in enumerate(rewards):

@@ -72,10 +72,9 @@ def policy_loss(
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if dual_clip is not None and (objective != "token" or dual_clip <= 1):
-        # equivalent: the text of the error is free
         raise ValueError("dual_clip is above 1, and for the objective token alone")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
+        raise ValueError("constant_length needs max_length")
     empty = mask == 0  # batch pos
     new = log_probs.masked_fill(empty, 0.0)  # before the arithmetic: 0 * inf would be nan in the gradient
     log_ratio = new - old_log_probs.detach().masked_fill(empty, 0.0)
@@ -180,7 +179,6 @@ def overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
     """
     ### BEGIN SOLUTION
     if not 1 <= buffer <= max_length:
-        # equivalent: the text of the error is free
         raise ValueError(f"buffer is from 1 to max_length, but is {buffer!r}")
     # equivalent: it is float32 already
     return ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0).to(torch.float32)
@@ -217,7 +215,7 @@ def importance_weights(
     if level not in ("token", "sequence"):  # equivalent: a longer dtype inside is allowed
         raise ValueError(f"Unknown level: {level!r}")
     if cap <= 0:
-        raise ValueError(f"cap is above 0, but is {cap!r}")  # equivalent: the text of the error is free
+        raise ValueError(f"cap is above 0, but is {cap!r}")
     empty = mask == 0
     log_weights = log_probs.detach().masked_fill(empty, 0.0) - sampler_log_probs.detach().masked_fill(empty, 0.0)
     if level == "sequence":
@@ -473,7 +471,7 @@ def baseline_advantages(rewards: Tensor, method: str) -> Tensor:
     if method == "batch_mean":
         return rewards - rewards.mean()
     if trials < 2:
-        raise ValueError("rloo needs at least two responses to a prompt")  # equivalent: the text of the error is free
+        raise ValueError("rloo needs at least two responses to a prompt")
     # equivalent: the last axis is axis 1
     return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
     ### END SOLUTION

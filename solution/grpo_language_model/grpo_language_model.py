@@ -92,7 +92,6 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
         raise ValueError(f"Unknown advantage mode: {mode!r}")
     trials = rewards.shape[-1]  # equivalent: the last axis is axis 1
     if mode != "mean" and trials < 2:
-        # equivalent: the text of the error is free
         raise ValueError(f"{mode} needs at least two responses to a prompt")
     centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
@@ -147,9 +146,8 @@ def grpo_loss(
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
+        raise ValueError("constant_length needs max_length")
     if kl_coefficient != 0 and ref_log_probs is None:
-        # equivalent: the text of the error is free
         raise ValueError("A kl_coefficient other than 0 needs ref_log_probs")
     empty = mask == 0  # batch pos
     # equivalent: any number will do where it is masked again
@@ -287,20 +285,18 @@ def train(
 
     def score(scorer: nn.Module, rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return compute_response_log_probs(  # equivalent: the model is in evaluation mode already
+            return compute_response_log_probs(
                 scorer, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
             )
 
     batches = problem_batches(problems, num_steps, num_prompts, seed)
     for step, chosen in enumerate(progress_bar(batches, progress, num_steps)):  # equivalent: only the terminal shows it
-        # equivalent: the model is in evaluation mode already
         rollout = sample_rollout(model, tokenizer, chosen, num_responses, max_new_tokens)
         rewards = score_rollout(rollout, reward_fn)  # prompt trial
-        # equivalent: the model is in evaluation mode already
         old_log_probs = score(model, rollout)  # batch response_pos
         ref_log_probs = None if ref_model is None else score(ref_model, rollout)
         for inner_step in range(num_inner_steps):
-            loss = grpo_step(  # equivalent: the model is in evaluation mode already
+            loss = grpo_step(
                 model,
                 optimizer,
                 rollout,

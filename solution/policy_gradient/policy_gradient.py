@@ -88,7 +88,6 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
     if mode == "centered_rewards":
         return centered
     if rewards.shape[-1] < 2:  # equivalent: the last axis is axis 1
-        # equivalent: the text of the error is free
         raise ValueError("normalized_rewards needs at least two responses: one has no spread")
     return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: the last axis is axis 1
     ### END SOLUTION
@@ -107,7 +106,6 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
     Leave the model as it is, its accumulated gradients included: no `eval()`, not even around the call, no copy.
     """
     ### BEGIN SOLUTION
-    # equivalent: calls of the model are not counted
     log_probs = F.log_softmax(model(prompts), dim=-1)  # batch pos vocab
     log_probs = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=responses.shape[1])
     return log_probs.gather(dim=-1, index=responses.unsqueeze(-1)).squeeze(-1)  # batch trial pos
@@ -143,12 +141,11 @@ def compute_loss(
     ### BEGIN SOLUTION
     if mode not in ("naive", "unclipped", "clipped"):  # equivalent: the result has the wider dtype all the same
         raise ValueError(f"Unknown loss mode: {mode!r}")
-    # equivalent: einops axis names are local to their pattern
     deltas = rearrange(deltas.detach(), "batch trial -> batch trial 1")  # one for all tokens
     if mode == "naive":
         return -torch.mean(log_probs * deltas)
     if old_log_probs is None:
-        raise ValueError(f"Loss mode {mode!r} needs old_log_probs")  # equivalent: the text of the error is free
+        raise ValueError(f"Loss mode {mode!r} needs old_log_probs")
     ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos
     if mode == "unclipped":
         return -torch.mean(ratio * deltas)
@@ -174,7 +171,6 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     log_ratio = ref_log_probs.detach() - log_probs  # batch trial pos
     per_token = torch.exp(log_ratio) - log_ratio - 1
-    # equivalent: einops axis names are local to their pattern
     return reduce(per_token, "batch trial pos -> batch trial", "sum").mean()
     ### END SOLUTION
 
@@ -238,21 +234,17 @@ def run_policy_gradient(
     for epoch in progress_bar(range(num_epochs), progress):
         if kl_penalty != 0 and epoch % compute_ref_model_period == 0:
             ref_model = copy.deepcopy(model)
-        # equivalent: the model is in training mode already
         responses = generate_responses(prompt_tokens, model, num_responses)  # batch trial pos
         rewards = compute_reward(prompt_tokens, responses, reward_fn)  # batch trial
         deltas = compute_deltas(rewards, deltas_mode)  # batch trial
         ref_log_probs = old_log_probs = None
-        with torch.no_grad():  # equivalent: detach is another way to no graph
+        with torch.no_grad():
             if kl_penalty != 0:
-                # equivalent: the reference may be in evaluation mode
                 ref_log_probs = compute_log_probs(prompt_tokens, responses, ref_model)  # batch trial pos
             if loss_mode != "naive":  # equivalent: the naive loss does not read these log-probs
-                # equivalent: the model is in training mode already
                 old_log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
 
         for inner_step in range(num_steps_per_epoch):
-            # equivalent: the model is in training mode already
             log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
             loss = compute_loss(log_probs, deltas, loss_mode, old_log_probs=old_log_probs, epsilon=epsilon)
             if ref_log_probs is not None:

@@ -128,7 +128,7 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
     if baseline not in ("none", "group_mean", "leave_one_out"):
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
-        raise ValueError("leave_one_out needs at least two draws")  # equivalent: the text of the error is free
+        raise ValueError("leave_one_out needs at least two draws")
     # equivalent: zeros and ones are exact in any dtype
     scores = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
     expected = torch.zeros_like(probs)
@@ -198,7 +198,7 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     log_probs = torch.log_softmax(logits, dim=-1)  # vocab
     probs = log_probs.exp()
     x = ref_log_probs - log_probs
-    by_k1 = torch.ones_like(x)  # d k1 / d log_prob  # equivalent: zeros and ones are exact in any dtype
+    by_k1 = torch.ones_like(x)  # d k1 / d log_prob
     by_k2 = -x
     by_k3 = 1 - torch.exp(x)  # equivalent: a constant slope multiplies scores whose mean is 0
     weighted = torch.stack([by_k1, by_k2, by_k3]) * probs  # estimator vocab
@@ -286,7 +286,7 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):  # equivalent: lengths are whole numbers
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
+        raise ValueError("constant_length needs max_length")
     if normalization == "token_mean":
         return torch.ones_like(lengths) / lengths.sum()
     if normalization == "sequence_mean":
@@ -503,7 +503,7 @@ def kept_group_gradient(probs: Tensor, rewards: Tensor, group_size: int) -> tupl
     ### BEGIN SOLUTION
     # equivalent: zeros and ones are exact in any dtype; what is the same in every score drops out
     scores = torch.diag(torch.ones_like(probs)) - probs  # action logit
-    total, kept = torch.zeros_like(probs), 0.0  # equivalent: zeros are exact in any dtype
+    total, kept = torch.zeros_like(probs), 0.0
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]  # trial
         likely = probs[list(group)].prod()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,14 @@ from toy_kit import change, toy_assignment
 from autograder.authoring.exam.contract import (
     CONTRACT,
     Clause,
-    Contract,
-    clause_complaints,
-    docstrings,
+    contract_complaints,
+    not_quoted,
     read_contract,
-    unquoted,
-    untested,
 )
-from autograder.authoring.exam.selfcheck import Exam, contract_slips, selfcheck
+from autograder.authoring.exam.mutants import Variant, mutants_of
+from autograder.authoring.exam.selfcheck import Exam, selfcheck
 from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.cli.options import CACHE
 from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.vocabulary.errors import FixtureError
@@ -35,7 +33,7 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
 
 
-def written(kit: Path, text: str) -> Contract:
+def written(kit: Path, text: str) -> tuple[Clause, ...]:
     (kit / "fixtures" / "toy" / CONTRACT).write_text(text, encoding="utf-8")
     contract = read_contract(toy_assignment(kit))
     assert contract is not None
@@ -47,9 +45,13 @@ def written(kit: Path, text: str) -> Contract:
 
 @each_assignment
 def test_contract_quotes_every_sentence_and_names_known_mistakes(assignment: Assignment) -> None:
-    """That generated changes are known, and mistakes caught, is a matter of selfcheck."""
-    assert read_contract(assignment) is not None, f"{assignment.folder / CONTRACT} is missing"
-    assert contract_slips(assignment, read_fixtures(assignment).hints.keys()) == []
+    """That mistakes are caught is a matter of selfcheck."""
+    contract, solution = read_contract(assignment), solution_source(assignment)
+    assert contract, f"{assignment.folder / CONTRACT} is missing"
+    functions = {slug: case.function for case in read_fixtures(assignment).cases for slug in case.mistakes}
+    variants = [Variant("mistake", slug, function, "") for slug, function in functions.items()]
+    told = contract_complaints(contract, assignment, solution, [*variants, *mutants_of(solution, assignment.functions)])
+    assert told == []
 
 
 # Docstrings
@@ -96,10 +98,8 @@ QUOTED = (
     ],
 )
 def test_what_no_clause_quotes_is_told_but_for_rows(left_out: int | None, told: str | None) -> None:
-    clauses = tuple(Clause("f", text, 1, not_graded="?") for place, text in enumerate(QUOTED) if place != left_out)
-    contract = Contract(Path("toy/contract.toml"), clauses)
-    expected = [] if told is None else [f"toy/contract.toml: no clause of f quotes: {told!r}."]
-    assert unquoted(contract, {"f": DOCSTRING}, "") == expected
+    quotes = [text for place, text in enumerate(QUOTED) if place != left_out]
+    assert not_quoted(DOCSTRING, quotes) == [told] * (told is not None)
 
 
 # A file
@@ -108,48 +108,23 @@ def test_what_no_clause_quotes_is_told_but_for_rows(left_out: int | None, told: 
 def test_clause_has_items_and_mistakes_or_a_reason(kit: Path) -> None:
     every = tuple(item.id for item in toy_assignment(kit).items)
     text = '[ramp]\n"One" = ["no-kink"]\n"\\"Two\\"" = [\n    "ramp-values", "habit:cast",\n]\n'
-    contract = written(kit, f'{text}[costly]\nramp = "so"\n\n[""]\n"One" = "a sum"\n"Three" = ["no-kink"]\n')
-    assert contract.clauses == (
-        Clause("ramp", "One", 2, ("ramp-values",), ("no-kink",)),
-        Clause("ramp", '"Two"', 3, ("ramp-values",), ("habit:cast",)),
-        Clause("", "One", 10, not_graded="a sum"),
-        Clause("", "Three", 11, every, ("no-kink",)),
+    assert written(kit, f'{text}\n[""]\n"One" = "a sum"\n"Three" = ["no-kink"]\n') == (
+        Clause("ramp", "One", "toy/contract.toml:2: 'One'", ("ramp-values",), ("no-kink",)),
+        Clause("ramp", '"Two"', "toy/contract.toml:3: '\"Two\"'", ("ramp-values",), ("habit:cast",)),
+        Clause("", "One", "toy/contract.toml:8: 'One'", not_graded="a sum"),
+        Clause("", "Three", "toy/contract.toml:9: 'Three'", every, ("no-kink",)),
     )
-    assert contract.costly == {"ramp": "so"}
-
-
-def test_a_sentence_with_an_empty_list_is_a_draft(kit: Path) -> None:
-    contract = written(kit, RAMP + '[shift]\n"Return x + factor." = []\n')
-    assert [clause.function for clause in contract.drafts] == ["shift"]
-    names = [("no-kink", "ramp")]
-    assert clause_complaints(contract, toy_assignment(kit), names, ["shift"]) == []
-    (told,) = clause_complaints(contract, toy_assignment(kit), names)
-    assert told == "toy/contract.toml:4: 'Return x + factor.' has neither mistakes nor a reason why it is not graded."
 
 
 # What an author is told
-
-
-def test_an_assignment_without_a_contract_has_none(kit: Path) -> None:
-    assert read_contract(toy_assignment(kit)) is None
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("[ramp\n", r"contract.toml is not TOML: .*line 1"),
-        ("", "holds no sentence"),
-        ("[costly]\nramp = 'so'", "holds no sentence"),
         ("ramp = 3", "contract.toml:1: 'ramp' is no table of sentences"),
-        ("[[clause]]\nid = 'a'", "'clause' is no table of sentences"),
-        (
-            RAMP + '[shift]\n"Return x + factor." = 3',
-            r":4: 'Return x . factor.' of \[shift\] should have a list .* has 3",
-        ),
-        (RAMP + '[shift]\n"Return x + factor." = " "', ":4: 'Return x . factor.' .* should have a list"),
-        (RAMP + '[shift]\n"Return x + factor." = [3]', ":4: 'Return x . factor.' .* should have a list"),
-        (RAMP + "[costly]\nramp = ' '", r":4: 'ramp' of \[costly\] should have the reason, but has ' '"),
-        ("costly = 3\n" + RAMP, "'costly' is no table"),
+        (RAMP + '[shift]\n"Return x + factor." = [3]', ":4: 'Return x . factor.' .* should have a list .* has .3."),
     ],
 )
 def test_unusable_contract_is_told_with_its_line(kit: Path, text: str, told: str) -> None:
@@ -157,13 +132,12 @@ def test_unusable_contract_is_told_with_its_line(kit: Path, text: str, told: str
         written(kit, text)
 
 
-def complaints(kit: Path, text: str, names: Sequence[tuple[str, str]] = ()) -> list[str]:
-    contract = written(kit, text)
-    assignment = toy_assignment(kit)
-    known = {("no-kink", "ramp"), ("wrong-way", "shift"), *names}
-    readme = "# Toy\nNothing\nis modified."
-    texts = docstrings(solution_source(assignment), assignment.functions)
-    return [*unquoted(contract, texts, readme), *clause_complaints(contract, assignment, known)]
+def complaints(kit: Path, text: str, *unfinished: str) -> list[str]:
+    contract, assignment = written(kit, text), toy_assignment(kit)
+    (assignment.solution / "README.md").write_text("# Toy\nNothing\nis modified.")
+    names = (("mistake", "no-kink", "ramp"), ("mistake", "wrong-way", "shift"), ("habit", "in-place", "shift"))
+    variants = [Variant(family, slug, function, "") for family, slug, function in names]
+    return contract_complaints(contract, assignment, solution_source(assignment), variants, unfinished)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +145,7 @@ def complaints(kit: Path, text: str, names: Sequence[tuple[str, str]] = ()) -> l
     [
         "",
         '"Nothing is\\n  modified." = ["wrong-way"]\n',  # stands in the text, with its lines broken elsewhere
-        '[""]\n"Return x + factor." = ["shift-values", "no-kink"]\n',  # about all functions: items of any
+        '[""]\n"Return x + factor." = ["shift-values", "no-kink", "habit:in-place"]\n',  # about all: items of any
     ],
 )
 def test_complete_contract_has_no_complaint(kit: Path, more: str) -> None:
@@ -187,9 +161,11 @@ def test_complete_contract_has_no_complaint(kit: Path, more: str) -> None:
         (RAMP + SHIFT.replace('"wrong-way"', ""), "has neither mistakes nor a reason why it is not graded."),
         (RAMP + SHIFT.replace("wrong-way", "no-kink"), "the unknown mistake 'no-kink'; there are wrong-way."),
         (RAMP + SHIFT.replace("wrong-way", "wrong-wya"), "the unknown mistake 'wrong-wya'; 'wrong-way' is there."),
-        (RAMP + SHIFT.replace("wrong-way", "habit:cast"), "names the unknown mistake 'habit:cast'; there is none."),
+        (
+            RAMP + SHIFT.replace("wrong-way", "habit:cast"),
+            "names the unknown mistake 'habit:cast'; there are habit:in-place.",
+        ),
         (RAMP + SHIFT.replace('"wrong-way"', '"wrong-way", "ramp-values"'), "names the unknown mistake 'ramp-values'"),
-        (RAMP + SHIFT + '[move]\n"Return x + factor." = []', "is about move, which is no graded function."),
     ],
 )
 def test_what_a_contract_lacks_is_one_sentence_with_the_place(kit: Path, text: str, told: str) -> None:
@@ -198,43 +174,22 @@ def test_what_a_contract_lacks_is_one_sentence_with_the_place(kit: Path, text: s
     assert found[0].startswith("toy/contract.toml")
 
 
-def test_a_generated_change_may_stand_for_a_mistake(kit: Path) -> None:
-    text = RAMP + SHIFT.replace('"wrong-way"', '"habit:cast"')
-    assert complaints(kit, text, [("habit:cast", "shift")]) == []
-
-
-# What was graded
-
-
-@pytest.mark.parametrize(
-    ("lost_on", "tested"),
-    [
-        ({("no-kink", "ramp"): [{"ramp-values": 6.0}], ("wrong-way", "shift"): [{"shift-values": 4.0}]}, 2),
-        ({("no-kink", "ramp"): [{"ramp-values": 6.0}], ("wrong-way", "shift"): [{"ramp-values": 6.0}]}, 1),
-        ({("no-kink", "ramp"): [{}, {"ramp-values": 0.5}], ("wrong-way", "ramp"): [{"shift-values": 4.0}]}, 1),
-    ],
-)
-def test_clause_is_tested_if_a_mistake_fails_its_items(
-    kit: Path, lost_on: Mapping[tuple[str, str], Sequence[Mapping[str, float]]], tested: int
-) -> None:
-    told = untested(written(kit, RAMP + SHIFT), lost_on)
-    assert len(told) == 2 - tested
-    assert all("is not tested: none of its mistakes (wrong-way) loses points on shift-values." in line for line in told)
+def test_drafts_of_unfinished_functions_are_no_complaint(kit: Path) -> None:
+    text = RAMP + SHIFT.replace('"wrong-way"', "")
+    assert len(complaints(kit, text)) == 1
+    assert complaints(kit, text, "shift") == []
 
 
 # The whole exam
 
 
-def hold(kit: Path, *, marked: bool = True) -> Exam:
-    if marked:
-        line = "return torch.add(x, factor).clone()"
-        change(kit / "solution" / "toy" / "toy.py", line, f"{line}  # equivalent: a sum is a new tensor")
-    return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)))
+def hold(kit: Path) -> Exam:
+    return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)), cache=CACHE)
 
 
 @pytest.mark.long
 def test_exam_without_contract_notes_it_and_passes(kit: Path) -> None:
-    exam = hold(kit, marked=False)
+    exam = hold(kit)
     assert (exam.complaints, exam.clauses) == ((), None)
     (told,) = [note for note in exam.notes if note.startswith("There is no contract.toml")]
     assert "Of changed parameters and habits 1 lose nothing" in told
@@ -243,9 +198,23 @@ def test_exam_without_contract_notes_it_and_passes(kit: Path) -> None:
 @pytest.mark.usefixtures("warm_pool")
 def test_exam_fails_on_broken_contract_and_surviving_habit(kit: Path) -> None:
     written(kit, RAMP + SHIFT.replace("factor.", "factors."))
-    assert [line.partition(" ")[2] for line in hold(kit, marked=False).complaints] == [
+    assert [line.partition(" ")[2] for line in hold(kit).complaints] == [
         "change of the solution loses nothing. line 16, shift (habit:not-cloned): "
         "return torch.add(x, factor).clone() → return torch.add(x, factor)",
         "no clause of shift quotes: 'Return x + factor'.",
         "'Return x + factors.' stands neither in the docstring of shift nor in README.md.",
     ]
+
+
+@pytest.mark.usefixtures("warm_pool")
+def test_clause_is_tested_if_a_mistake_fails_its_items(kit: Path) -> None:
+    line = "return torch.add(x, factor).clone()"
+    change(kit / "solution" / "toy" / "toy.py", line, f"{line}  # equivalent: a sum is a new tensor")
+    all_functions = '[""]\n"Return x + factor." = ["ramp-values", "wrong-way"]\n"Two functions" = "a heading"\n'
+    written(kit, RAMP + SHIFT.replace("wrong-way", "habit:not-cloned") + all_functions)
+    exam, none = hold(kit), "is not tested: none of its mistakes"
+    assert exam.complaints == (
+        f"toy/contract.toml:4: 'Return x + factor.' {none} (habit:not-cloned) loses points on shift-values.",
+        f"toy/contract.toml:6: 'Return x + factor.' {none} (wrong-way) loses points on ramp-values.",
+    )
+    assert exam.clauses == (4, 1, 1)

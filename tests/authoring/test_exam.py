@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -16,18 +17,17 @@ from places import KIT
 from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.cache import MISTAKES
+from autograder.authoring.cache import MISTAKES, names_in
 from autograder.authoring.exam.contract import CONTRACT
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.selfcheck import (
+    DEFINITION,
     Exam,
-    edited_functions,
     felt_by,
     known_mistakes,
     right_answer_paths,
     selfcheck,
     stale_handout,
-    uses_in,
 )
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.checking.handout import COPIES
@@ -38,7 +38,6 @@ from autograder.grading.fixtures import read_fixtures
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
 
-IDENTITY = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
 REAL = find_assignment(KIT, "policy_gradient")
 EXTRA = """
 MISTAKES += (
@@ -249,21 +248,14 @@ def test_stored_answers_are_judged_as_a_run_is(kit: Path) -> None:
     assert judged[0] == judged[1]
 
 
-def test_edited_functions_are_examined_whole_in_short(kit: Path) -> None:
-    for command in (["init", "-q"], ["add", "solution"], [*IDENTITY, "commit", "-qm", "kit"]):
-        subprocess.run(["git", "-C", str(kit), *command], check=True)
-    assert edited_functions(toy_assignment(kit)) == set()
-    change(kit / "solution" / "toy" / "toy.py", "factor * torch.clamp(x, min=0)", "torch.clamp(x, min=0) * factor")
-    assert edited_functions(toy_assignment(kit)) == {"ramp"}
-
-
 @pytest.mark.parametrize(
     ("functions", "felt"), [("f", {"f", "g", "h", "Model"}), ("g", {"g", "h"}), ("h", {"h"}), ("ho", {"h", "o"})]
 )
 def test_mistake_is_felt_by_what_calls_its_functions(functions: str, felt: set[str]) -> None:
     solution = "def f(): ...\ndef g(): return f()\ndef h(): return g\nclass Model:\n  def forward(self): return f()\n"
-    assert felt_by("".join(f"def {name}(): ...\n" for name in functions), uses_in(solution)) == felt
-    assert felt_by("".join(f"{name} = None\n" for name in functions), uses_in(solution)) == felt
+    uses = {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
+    assert felt_by("".join(f"def {name}(): ...\n" for name in functions), uses) == felt
+    assert felt_by("".join(f"{name} = None\n" for name in functions), uses) == felt
 
 
 def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:
@@ -271,12 +263,6 @@ def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:
     first, *others = (mistake.slug for mistake in known_mistakes(toy_assignment(kit)))
     assert int(first) != os.getpid()
     assert others == ["not-scaled", "wrong-way"]
-
-
-def test_a_broken_catalogue_is_no_pass(kit: Path) -> None:
-    (kit / "fixtures" / "toy" / "mistakes.py").write_text("MISTAKES = (\n")
-    with pytest.raises(SyntaxError):
-        hold(kit)
 
 
 # The handout
@@ -304,6 +290,9 @@ def test_changed_missing_and_unknown_files_of_the_handout_are_told(kit: Path) ->
     (handout / "notes.md").write_text("an instructor's own")
     names = "autograder/oracle.py, fixtures/toy/hidden/x.safetensors"
     assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py"), strange(names)]
+    (kit / "solution" / "toy" / "README.md").unlink()
+    (told,) = stale_handout(toy_assignment(kit))
+    assert "README.md cannot be read" in told
 
 
 def strange(names: str) -> str:
@@ -312,12 +301,6 @@ def strange(names: str) -> str:
 
 def complaint(names: str) -> str:
     return f"The handout is not what release makes ({names}): run `autograder release`."
-
-
-def test_handout_that_cannot_be_made_is_told(kit: Path) -> None:
-    (kit / "solution" / "toy" / "README.md").unlink()
-    (told,) = stale_handout(toy_assignment(kit))
-    assert "README.md cannot be read" in told
 
 
 # Right answers and mutants
@@ -342,7 +325,4 @@ def test_exam_tells_failed_right_answer_and_needless_mark(kit: Path) -> None:
     ]
     told = [line for line in exam.complaints if "is marked as equivalent" in line]
     assert [line.partition(", but ")[2] for line in told] == ["no change of it keeps all points: not at all"]
-    assert any(fate.variant.after == "raise ValueError(None)" for fate in exam.fates)
-    unmarked = [mutant.after for mutant in exam.unmarked]
-    assert unmarked
-    assert not any("raise" in after for after in unmarked)
+    assert "pass" in [mutant.after for mutant in exam.unmarked]  # in place of the check, which no case asks for

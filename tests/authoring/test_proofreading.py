@@ -29,9 +29,6 @@ MODULE, README, NOTEBOOK = "solution/toy/toy.py", "solution/toy/README.md", "sol
 CONTRACT, DRAWS = "fixtures/toy/contract.toml", "fixtures/toy/counterexamples.py"
 OF_THE_EXAM = {
     CONTRACT: """\
-[costly]
-ramp = "one value"
-
 [ramp]
 "Return factor * x above 0 and 0 below." = ["ramp-values", "no-kink"]
 
@@ -133,13 +130,12 @@ OF_TEXT = [
     Slip(NOTEBOOK, 'kind = "code"', 'kind = "python"', "notebook.toml:4", "'code' or 'text'"),
     Slip(NOTEBOOK, "[[cell]]", "[[cells]]", "notebook.toml:1", "cells: Extra inputs are not permitted"),
     # what the exam reads
-    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:7", "cannot be read: "),
-    Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:8", "should have a list of items and mistakes, or the reason"),
-    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:7", "no item grades 'shft'; 'shift' is there"),
+    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:4", "cannot be read: "),
+    Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:5", "should have a list of items and mistakes, or the reason"),
+    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:4", "no item grades 'shft'; 'shift' is there"),
     Slip(CONTRACT, "[ramp]\n", "[ramp.a]\n", "contract.toml:1", "'a' of .ramp. should have a list"),
-    Slip(CONTRACT, '"one value"', '" "', "contract.toml:2", r"'ramp' of \[costly\] should have the reason, .* ' '"),
-    Slip(CONTRACT, '[costly]\nramp = "one value"', "costly = 3", "contract.toml:1", "'costly' is no table"),
-    Slip(CONTRACT, 'ramp = "one value"', 'rump = "one value"', "contract.toml:2", "no item grades 'rump'; 'ramp' is"),
+    Slip(CONTRACT, '["wrong-way"]', '" "', "contract.toml:5", "'Return x . factor.' of .shift. should have a list"),
+    Slip(CONTRACT, "[ramp]", "so = 3\n[ramp]", "contract.toml:1", "'so' is no table"),
     Slip(DRAWS, "ramp-values", "ramp-value", "counterexamples.py:2", "the item 'ramp-value'; 'ramp-values'"),
     Slip(DRAWS, "shift-values", "shift", "counterexamples.py:4", "LEFT_OUT has the item 'shift'"),
 ]  # fmt: skip
@@ -316,7 +312,7 @@ def test_refusal_is_one_line_for_each_fault(kit: Path, edited: Callable[..., lis
     edited(OF_TEXT[0], OF_TEXT[2])
     with pytest.raises(Faults) as refused:
         refuse_faults(kit / "fixtures/toy")
-    assert len(refused.value.lines) == 2
+    assert len(str(refused.value).splitlines()) == 2
 
 
 ENDLESS = "    while True:\n        pass\n"

@@ -1,21 +1,21 @@
 """Wrong variants of a solution: mistakes of the catalogue, and mutants, in which one thing of one function is changed.
 
-Mutants are of three families: what becomes of each parameter, the habits of students, and mutmut's operators. The
-lines at which some leave a function what it is are marked in the solution, each with the reason.
+Mutants are of three families: what becomes of each parameter, the habits of students, and operators, the small changes
+of mutation testing. The lines at which some leave a function what it is are marked in the solution, each with the
+reason. No mutant changes the text of an error.
 
-Habits stand in one table, HABITS: most are rewritings, a pattern and what a student writes instead; those that need
-more are functions. Clauses of a contract name them: `habit:clamp`. Changes are edits of the text and not of the tree,
-so that comments and the numbers of lines stay: marks in the solution go by line.
+Habits and operators stand in two tables: a pattern, and what stands there instead. Clauses of a contract name habits:
+`habit:clamp`. Changes are edits of the text and not of the tree, so that comments and the numbers of lines stay: marks
+in the solution go by line.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -23,21 +23,20 @@ from typing import Any, Literal, NamedTuple
 from autograder.authoring.cache import names_in
 from autograder.authoring.catalogue import marks
 
-NEXT_LINE = " ⏎ "
 MOST_LINES = 6  # of a change that are shown
-Family = Literal["mistake", "parameter", "habit", "operator"]
-Text = tuple[Family, str, str, str]  # family, slug, function, whole text
+Family = Literal["text", "mistake", "parameter", "habit", "operator"]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A text that is wrong in one function: the solution with one change, or with a mistake below it.
+    """A text that is graded: one that is wrong in one function, or in family `text` a whole submission.
 
-    slug      what is done: `epsilon-ignored`, the name of a habit or of a mistake; "" of mutmut's operators
-    source    the whole text
-    before    the changed lines without indentation and comment, and what they become in `after`; "" of mistakes
-    reason    why it may be the same function still, as its line is marked; "" where nothing says so
-    line      of the solution, the first that is changed; 0 of mistakes
+    slug       what is done: `epsilon-ignored`, the name of a habit or of a mistake; "" of operators
+    function   the one that is wrong; "" of a submission that is graded on all
+    source     the whole text: the solution with one change, or with a mistake below it
+    before     the changed lines without indentation and comment, and what they become in `after`; "" of mistakes
+    reason     why it may be the same function still, as its line is marked; "" where nothing says so
+    line       of the solution, the first that is changed; 0 of mistakes
     """
 
     family: Family
@@ -51,93 +50,56 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """What clauses and costs call it: `habit:isclose-for-eq`, a mistake's slug."""
+        """What clauses call it: `habit:isclose-for-eq`, a mistake's slug."""
         return self.slug if self.family == "mistake" else f"{self.family}:{self.slug}" if self.slug else self.family
 
 
-def can_mutate() -> bool:
-    """Whether mutmut is installed; it comes with the extra `test`."""
-    return importlib.util.find_spec("mutmut") is not None
-
-
-def mutants_of(solution: str, functions: Sequence[str], *, operators: bool = True) -> list[Variant]:
-    """Every mutant of these functions, each text once, with the reason that its line is marked with.
-
-    operators   whether mutmut's are among them, where it is installed
-    """
+def mutants_of(solution: str, functions: Sequence[str]) -> list[Variant]:
+    """Every mutant of these functions, each text once, with the reason that its line is marked with."""
     mutants: dict[str, Variant] = {}
-    reasons = marks(solution)
-    operated = mutated(solution, functions) if operators and can_mutate() else ()
-    for family, slug, function, text in itertools.chain(_generated(solution, functions), operated):
+    module, reasons = ast.parse(solution), marks(solution)
+    nodes = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+    for family, slug, function, text in itertools.chain.from_iterable(
+        _generated(solution, module, node) for node in nodes
+    ):
         if text != solution and text not in mutants:  # of those with the same text, the first
-            lines = itertools.zip_longest(solution.splitlines(), text.splitlines())
-            line = next((number for number, (one, other) in enumerate(lines, 1) if one != other), 0)
-            before, after = changed_lines(solution, text)
+            line, before, after = changed_lines(solution, text)
             mutants[text] = Variant(family, slug, function, text, before, after, reasons.get(line, ""), line)
     return list(mutants.values())
 
 
-def _generated(solution: str, functions: Sequence[str]) -> Iterator[Text]:
-    module = ast.parse(solution)
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            graded = GradedText(solution, node, module)
-            for slug, change in parameter_changes(graded):
-                yield "parameter", slug, node.name, graded.changed(change)
-            for slug, rewritings in HABITS.items():
-                for rewriting in rewritings:
-                    changes = rewriting(graded) if callable(rewriting) else rewritten(graded, *rewriting)
-                    yield from (("habit", slug, node.name, graded.changed(change)) for change in changes)
+def _generated(solution: str, module: ast.Module, node: ast.FunctionDef) -> Iterator[tuple[Family, str, str, str]]:
+    graded = GradedText(solution, node, module)
+    for slug, edits in parameter_changes(graded):
+        yield "parameter", slug, node.name, graded.edited(edits)
+    for slug, (values, pattern, template) in ((slug, row) for slug, rows in HABITS.items() for row in rows):
+        for edit in rewritten(graded, pattern, template) if graded.values in values else ():
+            yield "habit", slug, node.name, graded.edited([edit])
+    for edit in operated(graded):
+        yield "operator", "", node.name, graded.edited([edit])
 
 
-def mutated(solution: str, functions: Collection[str]) -> Iterator[Text]:
-    """Yield each mutant that mutmut's operators make of these functions, in the order of the text.
+def changed_lines(before: str, after: str) -> tuple[int, str, str]:
+    """Return the first line that differs, counted from 1, and the lines from there to the last, before and after.
 
-    mutmut's operators are no public interface, so the extra `test` fixes its version.
-    """
-    import libcst
-    from libcst.metadata import MetadataWrapper
-    from mutmut.mutation.file_mutation import MutationVisitor, deep_replace
-    from mutmut.mutation.mutators import mutation_operators
-    from mutmut.mutation.pragma_handling import IgnoredCode
-
-    visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
-    module = MetadataWrapper(libcst.parse_module(solution)).visit(visitor)
-    # Writing a whole tree anew for each mutant would take seconds, so each statement is written by itself.
-    places: dict[int, tuple[Any, int, int]] = {}
-    end = sum(len(module.code_for_node(line)) for line in module.header)
-    for statement in module.body:
-        start, end = end, end + len(module.code_for_node(statement))
-        methods = getattr(getattr(statement, "body", None), "body", ())
-        places |= {id(function): (statement, start, end) for function in (statement, *methods)}
-    for mutation in visitor.mutations:
-        function: Any = mutation.contained_by_top_level_function
-        if isinstance(function, libcst.FunctionDef) and function.name.value in functions:
-            statement, start, end = places[id(function)]
-            replaced: Any = deep_replace(statement, mutation.original_node, mutation.mutated_node)
-            changed = module.code_for_node(replaced)
-            if end >= len(solution) and not solution.endswith("\n"):  # where the tree has a line's end
-                changed = changed.removesuffix("\n")
-            yield "operator", "", function.name.value, solution[:start] + changed + solution[end:]
-
-
-def changed_lines(before: str, after: str) -> tuple[str, str]:
-    """Return the lines from the first to the last that differ, without indentation and comment, the first few of many.
-
-    Where lines are only added, the one that follows stands with them.
+    They come without indentation and comment, the first few of many. Where lines are only added, the one that follows
+    stands with them.
     """
     old, new = before.splitlines(), after.splitlines()
-    shorter = min(len(old), len(new))
-    begin = next((k for k in range(shorter) if old[k] != new[k]), shorter)
-    alike = next((k for k in range(shorter - begin) if old[-1 - k] != new[-1 - k]), shorter - begin)
-    if begin + alike == len(old):
-        alike -= 1 + next((k for k, line in enumerate(old[begin:]) if line.strip()), -1)
+
+    def alike(one: Sequence[str], other: Sequence[str]) -> int:
+        pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+        return sum(1 for _ in pairs)
+
+    start = alike(old, new)
+    rest = alike(old[start:][::-1], new[start:][::-1])
+    rest -= start + rest == len(old)
 
     def shown(lines: Sequence[str]) -> str:
         codes = [code for line in lines if (code := line.partition("  #")[0].strip())]
-        return NEXT_LINE.join([*codes[:MOST_LINES], *["…"] * (len(codes) > MOST_LINES)])
+        return " ⏎ ".join([*codes[:MOST_LINES], *["…"] * (len(codes) > MOST_LINES)])
 
-    return shown(old[begin : len(old) - alike]), shown(new[begin : len(new) - alike])
+    return start + 1, shown(old[start : len(old) - rest]), shown(new[start : len(new) - rest])
 
 
 # A graded function and edits of its text
@@ -154,7 +116,9 @@ class Edit(NamedTuple):
     text: str
 
 
-Change = Edit | list[Edit]
+def _is_text(node: ast.AST) -> bool:
+    """Whether a statement is a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 @dataclass(frozen=True)
@@ -176,15 +140,17 @@ class GradedText:
         return ast.get_docstring(self.node) or ""
 
     @cached_property
-    def body(self) -> list[ast.stmt]:
-        """Its statements but the docstring."""
-        return self.node.body[1:] if self.docstring else self.node.body
-
-    @cached_property
     def nodes(self) -> list[ast.AST]:
-        """Every node of its body, in the order of the text."""
-        nodes = [node for statement in self.body for node in ast.walk(statement) if hasattr(node, "lineno")]
-        return sorted(nodes, key=self.span)
+        """Every node of its body in the order of the text, but for docstrings, texts of errors and f-strings."""
+
+        def within(node: ast.AST) -> Iterator[ast.AST]:
+            yield node
+            if not isinstance(node, ast.Raise | ast.JoinedStr) and not _is_text(node):
+                for child in ast.iter_child_nodes(node):
+                    yield from within(child)
+
+        nodes = [node for statement in self.node.body[bool(self.docstring) :] for node in within(statement)]
+        return sorted((node for node in nodes if hasattr(node, "lineno")), key=self.span)
 
     @cached_property
     def parameters(self) -> dict[str, tuple[str, ast.expr | None]]:
@@ -196,19 +162,17 @@ class GradedText:
         return {arg.arg: (ast.unparse(arg.annotation) if arg.annotation else "", default) for arg, default in pairs}
 
     @cached_property
-    def modules(self) -> set[str]:
-        """Names of the text under which it imports modules."""
+    def modules(self) -> dict[str, str]:
+        """Names of the text under which it imports modules → the packages they are of."""
         imports = [alias for node in ast.walk(self.module) if isinstance(node, ast.Import) for alias in node.names]
-        return {alias.asname or alias.name.partition(".")[0] for alias in imports}
+        return {alias.asname or alias.name.partition(".")[0]: alias.name.partition(".")[0] for alias in imports}
 
     @cached_property
     def values(self) -> str:
         """What the text computes with: "torch", "numpy", or "python"'s numbers and lists."""
-        imports = [node for node in ast.walk(self.module) if isinstance(node, ast.Import | ast.ImportFrom)]
-        names = {alias.name for node in imports for alias in node.names}
-        names |= {getattr(node, "module", None) or "" for node in imports}
-        packages = {name.partition(".")[0] for name in names}
-        return "torch" if "torch" in packages else "numpy" if "numpy" in packages else "python"
+        imports = [node.module or "" for node in ast.walk(self.module) if isinstance(node, ast.ImportFrom)]
+        packages = {*self.modules.values(), *(module.partition(".")[0] for module in imports)}
+        return next((package for package in ("torch", "numpy") if package in packages), "python")
 
     @cached_property
     def documented(self) -> dict[str, str]:
@@ -217,23 +181,23 @@ class GradedText:
         return {row[0]: row[1].rstrip(";,.") for row in rows if len(row) > 1 and row[0] in self.parameters}
 
     @cached_property
-    def tensors(self) -> list[str]:
-        """Parameters that are tensors or arrays of floating numbers, or None: those that the docstring calls no int."""
+    def places(self) -> dict[str, list[str] | list[ast.expr]]:
+        """What the patterns `def T`, `def D`, `def F` and `def R` stand for: three kinds of parameters, and results."""
         tensors = []
         for name, (annotation, _) in self.parameters.items():
             kind = self.documented.get(name, "")
             is_array = re.search(r"\bnd ?array\b|\bNDArray\b", annotation) or kind.startswith("float[")
             if "Tensor" in annotation or (self.values == "numpy" and is_array):
                 tensors += [] if kind.startswith("int") else [name]
-        return tensors
-
-    @cached_property
-    def results(self) -> list[ast.expr]:
-        """What a function that returns one tensor, or one NumPy array of floating numbers, returns."""
+        rows = [line.split()[0] for line in self.docstring.splitlines() if "differentiable in it" in line]
         is_tensor = self.node.returns is not None and ast.unparse(self.node.returns) == "Tensor"
-        is_array = self.values == "numpy" and re.search(r"^returns +float\[", self.docstring, re.MULTILINE)
-        returns = [node for node in self.nodes if isinstance(node, ast.Return)] if is_tensor or is_array else []
-        return [node.value for node in returns if node.value is not None]
+        returns = [node.value for node in self.nodes if isinstance(node, ast.Return) and is_tensor]
+        return {
+            "T": tensors,
+            "D": [name for name in tensors if name in rows],
+            "F": [name for name, (annotation, _) in self.parameters.items() if annotation == "float"],
+            "R": [value for value in returns if value is not None],
+        }
 
     # The text and its edits
 
@@ -243,10 +207,7 @@ class GradedText:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts = [0]
-        for line in self._bytes.splitlines(keepends=True):
-            starts.append(starts[-1] + len(line))
-        return starts
+        return [0, *itertools.accumulate(len(line) for line in self._bytes.splitlines(keepends=True))]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """First byte and end of a node in the text."""
@@ -256,37 +217,32 @@ class GradedText:
 
     def text(self, node: ast.AST) -> str:
         """The text of a node as it stands."""
-        start, end = self.span(node)
+        return self.slice(*self.span(node))
+
+    def slice(self, start: int, end: int) -> str:
+        """The text of these bytes."""
         return self._bytes[start:end].decode()
 
     def atom(self, node: ast.AST) -> str:
         """The text of a node, in brackets where something that is put beside it could tear it apart."""
         return self.text(node) if isinstance(node, ATOMS) else f"({self.text(node)})"
 
-    def replace(self, node: ast.AST, text: str) -> Edit:
-        """New text for a node."""
-        return Edit(*self.span(node), text)
-
-    def insert(self, statement: ast.stmt, *lines: str, after: bool = False) -> Edit:
-        """Lines above or below a statement, as far indented."""
-        line = self.source.splitlines()[statement.lineno - 1]
-        margin = line[: len(line) - len(line.lstrip())]  # blanks or tabs
-        start = self._line_starts[(statement.end_lineno or statement.lineno) if after else statement.lineno - 1]
-        return Edit(start, start, "".join(f"{margin}{line}\n" for line in lines))
-
-    def first(self, *lines: str) -> Edit:
-        """Lines above the first statement."""
-        return self.insert(self.body[0], *lines)
+    def first(self, line: str) -> Edit:
+        """A line above the first statement, as far indented."""
+        statement = self.node.body[bool(self.docstring)]
+        start = self._line_starts[statement.lineno - 1]
+        margin = self._bytes[start : self.span(statement)[0]].decode()  # blanks or tabs
+        return Edit(start, start, f"{margin}{line}\n")
 
     def rebind(self, name: str, text: str) -> Edit:
         """Give a parameter another value in the first line, unless it is None and may be."""
         optional = f"{name} if {name} is None else " if "None" in self.parameters[name][0] else ""
         return self.first(f"{name} = {optional}{text}")
 
-    def changed(self, change: Change) -> str:
-        """The whole text with this change."""
+    def edited(self, edits: Sequence[Edit]) -> str:
+        """The whole text with these edits."""
         data = self._bytes
-        for edit in sorted([change] if isinstance(change, Edit) else change, key=lambda edit: edit.start, reverse=True):
+        for edit in sorted(edits, reverse=True):
             data = data[: edit.start] + edit.text.encode() + data[edit.end :]
         return data.decode()
 
@@ -295,28 +251,24 @@ class GradedText:
 
 NUMBERS = {"int": ("1", "2", "3"), "float": ("0.0", "0.2", "1.0")}  # one of which a student might write in
 ARRAYS = ("float[", "int[")  # as a docstring says it
-POSITIVE = {ast.NotEq: ">", ast.Eq: "<="}
 
 
-def parameter_changes(graded: GradedText) -> Iterator[tuple[str, Change]]:
+def parameter_changes(graded: GradedText) -> Iterator[tuple[str, list[Edit]]]:
     """Yield each change with the name of what is done to which parameter, `epsilon-ignored`; `names-changed` is all."""
     if parameters := [*graded.node.args.args, *graded.node.args.kwonlyargs]:  # names that no caller knows
-        renamed = [graded.replace(arg, graded.text(arg).replace(arg.arg, f"my_{arg.arg}", 1)) for arg in parameters]
-        names = ", ".join(arg.arg for arg in parameters)
-        yield "names-changed", [*renamed, graded.first(f"{names} = {', '.join(f'my_{arg.arg}' for arg in parameters)}")]
+        names, others = (", ".join(f"{start}{arg.arg}" for arg in parameters) for start in ("", "my_"))
+        starts = [graded.span(arg)[0] for arg in parameters]
+        yield "names-changed", [*(Edit(start, start, "my_") for start in starts), graded.first(f"{names} = {others}")]
     for name, (annotated, default) in graded.parameters.items():
         kind = graded.documented.get(name, "")
         annotation = kind if "ndarray" in annotated and kind.startswith(ARRAYS) else annotated or kind
         for value in [graded.text(default)] if default is not None else _constants(graded, name, annotation):
-            yield f"{name}-ignored", graded.first(f"{name} = {value}")
+            yield f"{name}-ignored", [graded.first(f"{name} = {value}")]
         for value in () if default is None else _other_defaults(graded, annotation, default):
-            yield f"{name}-default", graded.replace(default, value)  # type: ignore[arg-type]
-        for node in graded.nodes if "Tensor" not in annotation else ():
-            if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or node.left.id != name:
-                continue
-            sign, right = POSITIVE.get(type(node.ops[0])), node.comparators[0]
-            if sign is not None and isinstance(right, ast.Constant) and right.value == 0 and right.value is not False:
-                yield f"{name}-above-0", graded.replace(node, f"{name} {sign} {graded.text(right)}")
+            yield f"{name}-default", [Edit(*graded.span(default), value)]  # type: ignore[arg-type]
+        for sign, other in (("!=", ">"), ("==", "<=")) if "Tensor" not in annotation else ():
+            for edit in rewritten(graded, f"{name} {sign} 0", f"{name} {other} 0"):
+                yield f"{name}-above-0", [edit]
 
 
 def _constants(graded: GradedText, name: str, annotation: str) -> Sequence[str]:
@@ -339,18 +291,20 @@ def _other_defaults(graded: GradedText, annotation: str, default: ast.expr) -> l
         if annotation.startswith(("list", "tuple", "Sequence")):
             return [f"{default.id}[:1]"]
         return ["lambda *given, **named: 0.0"]  # a function, whatever it is called with
-    value = default.value if isinstance(default, ast.Constant) else ...
-    if isinstance(value, bool):
-        return [repr(not value)]
-    if isinstance(value, int):
-        return [repr(value + 1)]
-    if isinstance(value, float):
-        return [repr(2 * value or 0.1)]
-    if isinstance(value, str):  # the other words that a parameter which can be this one is compared with somewhere
-        functions = [node for node in graded.module.body if isinstance(node, ast.FunctionDef)]
-        groups = [words for function in functions for words in words_compared(function).values() if value in words]
-        return [repr(word) for word in sorted({word for words in groups for word in words} - {value})]
-    return ["8"] if value is None and annotation.startswith("int") else []
+    match getattr(default, "value", ...):
+        case bool(value):
+            return [repr(not value)]
+        case int(value):
+            return [repr(value + 1)]
+        case float(value):
+            return [repr(2 * value or 0.1)]
+        case str(value):  # the other words that a parameter which can be this one is compared with somewhere
+            functions = [node for node in graded.module.body if isinstance(node, ast.FunctionDef)]
+            groups = [words for node in functions for words in words_compared(node).values() if value in words]
+            return [repr(word) for word in sorted({word for words in groups for word in words} - {value})]
+        case None if annotation.startswith("int"):
+            return ["8"]
+    return []
 
 
 def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
@@ -364,35 +318,39 @@ def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
     return compared
 
 
-# Rewritings: values → what stands there, and what a student writes instead
+# Habits: values → what stands there, and what a student writes instead
 #
 #   M      an imported module          N      a name                T      a parameter that is a floating tensor
-#   S      what holds a spread or a mean, which may vanish          A, B   any other expression
-#   REST   the other arguments of a call, none of which the new text gives          WHOLE   all that stands there
+#   S      what holds a spread or a mean, which may vanish          V      no constant, and no whole numbers
+#   A, B   any other expression        WHOLE  all that stands there
+#   REST   the other arguments of a call, none of which the new text gives
+#   def T, def D, def F, def R         each such parameter, or one that the result is differentiable in, or a float,
+#                                      which is rebound in the first line; each tensor that is returned
 
 TORCH, NUMPY, PYTHON = ("torch",), ("numpy",), ("python",)
 ARRAY, ANY = (*TORCH, *NUMPY), (*TORCH, *NUMPY, *PYTHON)
 SPREADS = ("std", "var", "mean", "norm")
 ARITHMETIC = {"+": ("add", "add"), "-": ("sub", "subtract"), "*": ("mul", "multiply"), "/": ("div", "divide")}
 UNARY = ("clamp", "exp", "log", "square", "sqrt", "abs", "masked_fill", "unsqueeze", "squeeze")  # of which torch has x_
-TURNING = ("permute", "transpose", "movedim", "moveaxis", "swapaxes")
-OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop")
-OPTIONS = ("weight_decay=0.01", "betas=(0.9, 0.95)", "eps=1e-5")
 GENERATORS = ("random", "choice", "permutation", "shuffle", "normal", "uniform", "binomial", "exponential", "poisson")
-WEIGHTS = "[weight for group in A.param_groups for weight in group['params']]"
 
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]|REST|WHOLE)\b")
 
 
-def rewritten(graded: GradedText, values: Sequence[str], pattern: str, template: str) -> Iterator[Change]:
+def rewritten(graded: GradedText, pattern: str, template: str) -> Iterator[Edit]:
     """Yield this rewriting at each place of the function."""
+    if pattern.startswith("def "):
+        for place in graded.places[pattern[4:]]:
+            text = template.replace(pattern[4:], place if isinstance(place, str) else graded.atom(place), 1)
+            yield graded.rebind(place, text) if isinstance(place, str) else Edit(*graded.span(place), text)
+        return
     parsed = _parsed(pattern)
-    for node in graded.nodes if graded.values in values else ():
+    for node in graded.nodes:
         bound: dict[str, str] = {}
         if type(node) is type(parsed) and _binds(parsed, node, graded, bound, template):
             bound["WHOLE"] = graded.atom(node)
             text = PLACEHOLDER.sub(lambda place, bound=bound: bound[place[0]], template)  # type: ignore[misc]
-            yield graded.replace(node, re.sub(r"(?<=\() *, *|, *(?=\))", "", text))  # REST may be nothing
+            yield Edit(*graded.span(node), re.sub(r"(?<=\() *, *|, *(?=\))", "", text))  # REST may be nothing
 
 
 @functools.cache
@@ -407,18 +365,20 @@ def _binds(pattern: Any, node: Any, graded: GradedText, bound: dict[str, str], t
         inner = zip(pattern, node, strict=False)
         return len(pattern) == len(node) and all(_binds(*pair, graded, bound, template) for pair in inner)
     if not isinstance(pattern, ast.AST):
-        return bool(pattern == node)
+        return bool(pattern == node) and isinstance(pattern, bool) == isinstance(node, bool)
     if isinstance(pattern, ast.Name) and PLACEHOLDER.fullmatch(pattern.id):
-        name = getattr(node, "id", "")
-        fits = {
-            "M": name in graded.modules,
-            "N": bool(name) and name not in graded.modules,
-            "T": name in graded.tensors,
-            "S": any(getattr(getattr(inner, "func", None), "attr", "") in SPREADS for inner in ast.walk(node)),
+        name, whole = getattr(node, "id", ""), {name for name, kind in graded.documented.items() if kind[:3] == "int"}
+        fits: dict[str, Callable[[], object]] = {
+            "M": lambda: name in graded.modules,
+            "N": lambda: name and name not in graded.modules,
+            "T": lambda: name in graded.places["T"],
+            "S": lambda: any(getattr(getattr(one, "func", None), "attr", "") in SPREADS for one in ast.walk(node)),
+            "V": lambda: not isinstance(node, ast.Constant | ast.Tuple) and not names_in(node) & whole,
         }
-        return (
+        is_it = fits.get(pattern.id, lambda: name not in graded.modules)
+        return bool(
             isinstance(node, ast.expr)
-            and fits.get(pattern.id, name not in graded.modules)
+            and is_it()
             and bound.setdefault(pattern.id, graded.atom(node)) == graded.atom(node)
         )
     if not isinstance(node, type(pattern)):
@@ -437,109 +397,73 @@ def _binds(pattern: Any, node: Any, graded: GradedText, bound: dict[str, str], t
     return all(_binds(getattr(pattern, name), getattr(node, name), graded, bound, template) for name in fields)
 
 
-# Habits that need more than a pattern
+# Operators: what stands there, and what in its place; signs, numbers, words and arguments besides
 
-CASTS = {
-    "torch": ("{}.float()", "{}.double()"),
-    "numpy": ("np.asarray({}, dtype=np.float32)",),
-    "python": (),
+METHODS = ("lower upper", "lstrip rstrip", "find rfind", "index rindex", "partition rpartition")
+OPERATORS = [
+    *(("not A", "A"), ("~A", "A"), ("-A", "+A"), ("A if B else C", "A"), ("A if B else C", "C"), ("A = B", "A = None")),
+    *(("True", "False"), ("False", "True"), ("break", "return"), ("continue", "break")),
+    *(
+        (f"A.{one}(REST)", f"A.{other}(REST)")
+        for names in METHODS
+        for one, other in itertools.permutations(names.split())
+    ),
+]
+SIGNS = {
+    **{"+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "//": ["/"], "%": ["/"], "**": ["*"], "&": ["|"], "|": ["&"]},
+    **{
+        "+=": ["-=", "="],
+        "-=": ["+=", "="],
+        "*=": ["/=", "="],
+        "/=": ["*=", "="],
+        "&=": ["|=", "="],
+        "|=": ["&=", "="],
+    },
+    **{"<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "==": ["!="], "!=": ["=="], "and": ["or"], "or": ["and"]},
+    **{"in": ["not in"], "not in": ["in"], "is": ["is not"], "is not": ["is"]},
 }
-CLOSE = {
-    "torch": "torch.isclose(torch.as_tensor({0}), torch.as_tensor({1}))",
-    "numpy": "np.isclose({0}, {1})",
-    "python": "(abs({0} - {1}) < 1e-8)",
-}
-MODES = (  # above and below the statement that calls the model
-    ("{0}.eval()", "{0}.train()"),
-    ("{0}.eval()", ""),
-    ("{0}.train()", ""),
-    ("was_training = {0}.training; {0}.eval()", "{0}.train(was_training)"),
-    ("was_training = {0}.training; {0}.train()", "{0}.train(was_training)"),
-)
 
 
-def cast(graded: GradedText) -> Iterator[Change]:
-    """`.float()` and its like, on what comes in and on what goes out."""
-    for template in CASTS[graded.values]:
-        yield from (graded.rebind(name, template.format(name)) for name in graded.tensors)
-        yield from (graded.replace(result, template.format(graded.atom(result))) for result in graded.results)
-
-
-def truncated(graded: GradedText) -> Iterator[Change]:
-    """Whole numbers where fractions come in."""
-    template = "{}.trunc()" if graded.values == "torch" else "np.trunc({})"
-    yield from (graded.rebind(name, template.format(name)) for name in graded.tensors)
-    floats = [name for name, (annotation, _) in graded.parameters.items() if annotation == "float"]
-    yield from (graded.first(f"{name} = int({name})") for name in floats)
-
-
-def detached(graded: GradedText) -> Iterator[Change]:
-    """A parameter without its graph where the docstring says that the result is differentiable in it."""
-    rows = [line.split()[0] for line in graded.docstring.splitlines() if "differentiable in it" in line]
-    yield from (graded.rebind(name, f"{name}.detach()") for name in graded.tensors if name in rows)
-
-
-def isclose_for_equal(graded: GradedText) -> Iterator[Change]:
-    """Nearly equal where equal is meant."""
+def operated(graded: GradedText) -> Iterator[Edit]:
+    """Yield the edits of all operators."""
+    for pattern, template in OPERATORS:
+        yield from rewritten(graded, pattern, template)
     for node in graded.nodes:
-        if not isinstance(node, ast.Compare) or isinstance(node.comparators[0], ast.Constant | ast.Tuple):
-            continue
-        if graded.values != "torch" and any(graded.documented.get(n, "").startswith("int") for n in names_in(node)):
-            continue  # whole numbers that are close are equal
-        near = CLOSE[graded.values].format(graded.text(node.left), graded.atom(node.comparators[0]))
-        if isinstance(node.ops[0], ast.Eq):
-            yield graded.replace(node, near)
-        if isinstance(node.ops[0], ast.NotEq):
-            yield graded.replace(node, f"{'not ' if graded.values == 'python' else '~'}{near}")
+        match node:
+            case ast.Constant(value=str(word)):
+                yield Edit(*graded.span(node), repr(f"XX{word}XX"))
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                yield Edit(*graded.span(node), repr(number + 1))
+            case ast.Call():
+                arguments = sorted([*node.args, *node.keywords], key=graded.span)
+                values = [one.value if isinstance(one, ast.keyword) else one for one in arguments]
+                yield from (Edit(*graded.span(value), "(None)") for value in values)
+                for one, other in itertools.pairwise(map(graded.span, arguments)):
+                    yield Edit(one[0], other[0], "")  # with the comma that follows
+                if len(arguments) > 1:
+                    yield Edit(graded.span(arguments[-2])[1], graded.span(arguments[-1])[1], "")
+            case ast.BinOp(left=left, right=right):
+                yield from _signs(graded, left, right)
+            case ast.Compare(left=left, comparators=others):
+                yield from _signs(graded, left, *others)
+            case ast.BoolOp(values=values):
+                yield from _signs(graded, *values)
+            case ast.AugAssign(target=target, value=value):
+                yield from _signs(graded, target, value)
 
 
-def detach_for_no_grad(graded: GradedText) -> Iterator[Change]:
-    """Results detached in place of computing them under `no_grad`; neither of the two."""
-    for statement in graded.nodes:
-        if isinstance(statement, ast.With) and "no_grad" in graded.text(statement.items[0].context_expr):
-            above = Edit(graded.span(statement)[0], graded.span(statement.items[0].context_expr)[1], "if True")
-            values = [node.value for node in ast.walk(statement) if isinstance(node, ast.Assign | ast.Return)]
-            calls = [value for value in values if isinstance(value, ast.Call)]
-            yield [above, *(graded.replace(call, f"{graded.text(call)}.detach()") for call in calls)]
-            yield above
-
-
-def mode_around_call(graded: GradedText) -> Iterator[Change]:
-    """`eval()` before a call of a model, `train()` after it, and their variants."""
-    for statement, model in _model_calls(graded):
-        for above, below in MODES:
-            edits = [graded.insert(statement, above.format(model))]
-            if below and not isinstance(statement, ast.Return):
-                edits.append(graded.insert(statement, below.format(model), after=True))
-            yield edits
-
-
-def second_pass(graded: GradedText) -> Iterator[Change]:
-    """A model called twice for what one call gives."""
-    for statement, _ in _model_calls(graded):
-        if isinstance(statement, ast.Assign):
-            yield graded.insert(statement, ast.unparse(statement))
-
-
-def _model_calls(graded: GradedText) -> Iterator[tuple[ast.stmt, str]]:
-    """Yield statements that call a model, or hand it to a function that may, with its name; copies are no calls."""
-    arguments = [node for node in ast.walk(graded.node) if isinstance(node, ast.arg)]
-    models = {arg.arg for arg in arguments if arg.annotation and "Module" in ast.unparse(arg.annotation)}
-    models |= {name for name in names_in(graded.node) if name.rpartition("_")[2] == "model"}
-    for statement in graded.nodes:
-        if not isinstance(statement, ast.Assign | ast.Return | ast.Expr) or statement.value is None:
-            continue
-        calls = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
-        functions = [(node, node.func.id) for node in calls if isinstance(node.func, ast.Name)]
-        for model in sorted(models & names_in(statement.value)):
-            handed = [name for node, name in functions if any(getattr(arg, "id", "") == model for arg in node.args)]
-            if model in [name for _, name in functions] or any(not name[0].isupper() for name in handed):
-                yield statement, model
+def _signs(graded: GradedText, *operands: ast.AST) -> Iterator[Edit]:
+    for one, other in itertools.pairwise(operands):
+        start, end = graded.span(one)[1], graded.span(other)[0]
+        between = graded.slice(start, end)
+        sign = between.strip("() \t\n\\")
+        for new in SIGNS.get(sign, ()):
+            yield Edit(start, end, between.replace(sign, new))
 
 
 # The table of habits
 
-HABITS: dict[str, list[tuple[Sequence[str], str, str] | Callable[[GradedText], Iterator[Change]]]] = {
+HABITS: dict[str, list[tuple[Sequence[str], str, str]]] = {
     # Arithmetic: guards "for stability", truncation
     "clamp": [
         (TORCH, "M.exp(A)", "M.exp(A.clamp(-20, 20))"),
@@ -553,27 +477,27 @@ HABITS: dict[str, list[tuple[Sequence[str], str, str] | Callable[[GradedText], I
         (PYTHON, "M.log(A)", "max(WHOLE, -20)"),
         (PYTHON, "A / S", "A / max(S, 1e-3)"),
     ],
-    "constant-in-logarithm": [
-        (ANY, "M.log(A)", "M.log(A + 1e-8)"),
-        (TORCH, "A.log()", "(A + 1e-8).log()"),
-        (TORCH, "M.log_softmax(REST)", "torch.log(torch.softmax(REST) + 1e-8)"),
-    ],
     "truncation": [
         (ANY, "float(A)", "int(WHOLE)"),
         (ARRAY, "A.item()", "int(WHOLE)"),
         (ANY, "A / B", "A // B"),
-        truncated,
+        (TORCH, "def T", "T.trunc()"),
+        (NUMPY, "def T", "np.trunc(T)"),
+        (ANY, "def F", "int(F)"),
+    ],
+    "isclose-for-eq": [
+        (TORCH, "A == V", "torch.isclose(torch.as_tensor(A), torch.as_tensor(V))"),
+        (TORCH, "A != V", "~torch.isclose(torch.as_tensor(A), torch.as_tensor(V))"),
+        (NUMPY, "A == V", "np.isclose(A, V)"),
+        (NUMPY, "A != V", "~np.isclose(A, V)"),
+        (PYTHON, "A == V", "(abs(A - V) < 1e-8)"),
+        (PYTHON, "A != V", "(abs(A - V) >= 1e-8)"),
     ],
     "another-ddof": [(NUMPY, f"A.{name}(REST)", f"A.{name}(REST, ddof=1)") for name in ("std", "var")],
-    # Tensors: dtypes, axes, sizes, arguments that are written into
-    "dtype-dropped": [
-        *((TORCH, f"torch.{name}_like(A)", f"torch.{name}(A.shape)") for name in ("zeros", "ones")),
-        *((NUMPY, f"np.{name}_like(A)", f"np.{name}(A.shape)") for name in ("zeros", "ones")),
-        (NUMPY, "A.astype(REST)", "A"),
-    ],
-    "array-of-integers": [
-        (NUMPY, f"np.{name}(A)", f"np.{name}(A, dtype=int)") for name in ("zeros", "empty", "zeros_like", "empty_like")
-    ],
+    # Errors
+    "check-dropped": [(ANY, "raise A", "pass")],
+    # Tensors: dtypes, sizes, arguments that are written into
+    "cast": [(TORCH, text, f"{text[4:]}.{dtype}()") for text in ("def T", "def R") for dtype in ("float", "double")],
     "in-place": [
         *((TORCH, f"T {sign} A", f"T.{name}_(A)") for sign, (name, _) in ARITHMETIC.items()),
         *((NUMPY, f"T {sign} A", f"np.{name}(T, A, out=T)") for sign, (_, name) in ARITHMETIC.items()),
@@ -581,17 +505,6 @@ HABITS: dict[str, list[tuple[Sequence[str], str, str] | Callable[[GradedText], I
         *((TORCH, f"N.{name}(REST)", f"N.{name}_(REST)") for name in UNARY),
     ],
     "not-cloned": [(TORCH, "A.clone()", "A"), (NUMPY, "A.copy()", "A")],
-    "reshape-for-permute": [
-        *((ARRAY, f"A.{name}(REST)", "A.reshape(WHOLE.shape)") for name in TURNING),
-        *((NUMPY, f"np.{name}(A, REST)", "A.reshape(WHOLE.shape)") for name in TURNING),
-        (ARRAY, "A.T", "A.reshape(WHOLE.shape)"),
-        *((ARRAY, f"A.{name}(REST)", f"A.swapaxes(0, -1).{name}(REST)") for name in ("reshape", "flatten")),
-    ],
-    "axis-dropped": [
-        *((TORCH, f"A.{name}(REST)", "A") for name in ("unsqueeze", "squeeze")),
-        *((ARRAY, text, "A") for text in ("A[None]", "A[:, None]", "A[..., None]", "A[:, np.newaxis]")),
-        (NUMPY, "np.expand_dims(A, REST)", "A"),
-    ],
     "size-written-in": [
         *((ANY, text, size) for text in ("len(A)", "A.shape[B]") for size in "2345"),
         *((ARRAY, "A.max()", text) for text in ("A[0].max()", "A[..., 0].max()")),  # of the first row or column
@@ -602,27 +515,10 @@ HABITS: dict[str, list[tuple[Sequence[str], str, str] | Callable[[GradedText], I
         (NUMPY, "rng.integers(REST)", "np.random.randint(REST)"),
     ],
     "own-seed": [(NUMPY, "M.random.default_rng(REST)", "M.random.default_rng(0)")],
-    # Models and training: graphs kept, another optimizer, a schedule, gradients clipped or not cleared
+    # Models and training: graphs kept, a schedule
+    "detached": [(TORCH, "def D", "D.detach()")],
     "detach-dropped": [(TORCH, "A.detach()", "A")],
-    "shallow-copy": [(ANY, "copy.deepcopy(A)", "A"), (ANY, "copy.deepcopy(A)", "copy.copy(A)")],
-    "another-optimizer": [
-        *((TORCH, f"A.{name}(REST)", f"A.{other}(REST)") for name in OPTIMIZERS for other in OPTIMIZERS),
-        *((TORCH, f"A.{name}(REST)", f"A.{name}(REST, {option})") for name in OPTIMIZERS for option in OPTIONS),
-    ],
     "learning-rate-schedule": [
         (TORCH, "A.step()", "(A.step(), [group.update(lr=0.9 * group['lr']) for group in A.param_groups])"),
     ],
-    "gradients-clipped": [
-        (TORCH, "A.step()", f"(torch.nn.utils.clip_grad_norm_({WEIGHTS}, 0.1), A.step())"),
-        (TORCH, "A.clip_grad_norm_(REST)", "None"),
-        (TORCH, "A.clip_grad_norm_(REST)", "A.clip_grad_value_(REST)"),
-    ],
-    "gradients-not-cleared": [(TORCH, "A.zero_grad()", "None")],
-    # What needs more than a pattern
-    "cast": [cast],
-    "detached": [detached],
-    "isclose-for-eq": [isclose_for_equal],
-    "detach-for-no-grad": [detach_for_no_grad],
-    "mode-around-call": [mode_around_call],
-    "second-pass": [second_pass],
 }

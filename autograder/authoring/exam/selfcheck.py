@@ -4,13 +4,13 @@ Collect variants of the solution, grade each, judge what became of it, report:
 
 - each mistake of the catalogue loses points on its own function and on no other, and is called by its own name;
 - right answers in other styles lose nothing and get no hint;
-- each mutant (a parameter ignored, a habit, one of mutmut's operators) loses points, or its line is marked;
-- each sentence of the contract has a mistake that violates it and an item that catches it;
-- no mistake costs more than half of its function, but where the contract gives the reason.
+- each mutant (a parameter ignored, a habit, an operator) loses points, or its line is marked;
+- each sentence of the contract has a mistake that violates it and an item that catches it.
 
 A mistake is graded on all items of its function, for its name rests on all. What it answers there is stored with the
-cases: where its text is the one that they were made with, only a few run again, on what uses the function too. A mutant
-is done with once a case fails, unless a clause names it. Results are kept by content.
+cases: where its text is the one that they were made with, it is judged as it is stored; the first of each function runs
+again, on what uses the function too. A mutant is done with once a case fails, unless a clause names it. Results are
+kept by content.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ import ast
 import hashlib
 import json
 import re
-import subprocess
-import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError
 from itertools import count
@@ -41,20 +39,8 @@ from autograder.authoring.cache import (
     used_text,
 )
 from autograder.authoring.catalogue import marks
-from autograder.authoring.exam.contract import (
-    CONTRACT,
-    COSTLY,
-    README,
-    Contract,
-    Name,
-    clause_complaints,
-    docstrings,
-    read_contract,
-    unquoted,
-    untested,
-)
-from autograder.authoring.exam.mutants import Variant, can_mutate, mutants_of
-from autograder.authoring.faults import likely
+from autograder.authoring.exam.contract import CONTRACT, contract_complaints, read_contract, text_of
+from autograder.authoring.exam.mutants import Variant, mutants_of
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
 from autograder.authoring.handout.release import handout_files, not_independent
 from autograder.checking.handout import COPIES
@@ -70,15 +56,13 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError, SandboxError
 from autograder.vocabulary.files import RECORD, is_ignored
 from autograder.vocabulary.report import Report, from_json, to_json
-from autograder.vocabulary.text import number
 
-ROUNDED = "float32 keeps seven digits of what comes in, and what comes out is held to six"
-UNGRADED = "it is the text of an exception, of which no case grades a word"
-DECLARED = "call"  # the probe of declared cases, of which an exception is always the function's own
-REMEDY = "Let it be called with what nothing refuses where nothing is checked"
 NOT_HELD = "The exam could not be held"
-HALF = 0.5  # of a function's points: what a mistake may cost
-RUN_EVERY = 24  # of a function's mistakes: run, on what uses the function too, which stand-ins keep apart for all
+UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading)"
+NO_CONTRACT = (
+    f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
+    "habits {} lose nothing and are not marked as equivalent."
+)
 FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its start
 TODO = re.compile(r"# TODO: (.*)")
 DEFINITION = ast.FunctionDef | ast.ClassDef
@@ -86,38 +70,41 @@ DEFINITION = ast.FunctionDef | ast.ClassDef
 Progress = Callable[[int, int], None]
 
 
-class Result(NamedTuple):
-    """What a text lost by item, and every name that its report gave; the report where the text is no variant.
-
-    Of a variant that is done with once a case fails, that case's share of its item alone.
-    """
-
-    lost_on: Mapping[str, float]
-    named: frozenset[str] = frozenset()
-    report: Report | None = None
-
-
 @dataclass(frozen=True)
 class Fate:
     """What became of a variant.
 
-    lost     points lost on its own function, of so many; spilt: on other functions
+    lost_on   item → points that it lost there; of a mutant that is done with once a case fails, that case's share
+    named     every name that its report gave
+    own       item → points, of its function
+    report    of a whole submission
     """
 
     variant: Variant
     lost_on: Mapping[str, float] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
-    lost: float = 0.0
-    spilt: float = 0.0
-    of: float = 0.0
+    own: Mapping[str, float] = field(default_factory=dict)
+    report: Report | None = None
 
-    @classmethod
-    def judged(cls, variant: Variant, result: Result, assignment: Assignment) -> Fate:
-        """Tell the points of its own function from those of others."""
-        own = {item.id: item.points for item in assignment.items if item.function == variant.function}
-        lost = sum(points for item, points in result.lost_on.items() if item in own)
-        spilt = sum(result.lost_on.values()) - lost
-        return cls(variant, result.lost_on, result.named, round(lost, 2), round(spilt, 2), sum(own.values()))
+    @property
+    def lost(self) -> float:
+        """Points lost on its own function."""
+        return round(sum(points for item, points in self.lost_on.items() if item in self.own), 2)
+
+    @property
+    def spilt(self) -> float:
+        """Points lost on other functions."""
+        return round(sum(self.lost_on.values()) - self.lost, 2)
+
+    @property
+    def of(self) -> float:
+        """The points of its function."""
+        return sum(self.own.values())
+
+    @property
+    def share(self) -> float:
+        """The share of its function's points that it costs."""
+        return self.lost / self.of if self.of else 0.0
 
     @property
     def survived(self) -> bool:
@@ -126,13 +113,8 @@ class Fate:
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether it loses nothing, and something says why."""
+        """Whether it loses nothing, and its line says why."""
         return self.survived and bool(self.variant.reason)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it loses nothing and nobody has said why."""
-        return self.survived and not self.variant.reason
 
     @property
     def naming(self) -> str:
@@ -142,18 +124,14 @@ class Fate:
         return "rightly" if self.variant.slug in self.named else "wrongly"
 
     @property
-    def share(self) -> float:
-        """The share of its function's points that it costs."""
-        return self.lost / self.of if self.of else 0.0
-
-    @property
     def complaints(self) -> list[str]:
         """What should not be. A mutant need but lose; a mistake nowhere else, and under no other name."""
         variant, slug = self.variant, self.variant.slug
         if variant.family != "mistake":
             where = f"line {variant.line}, {variant.function}{f' ({variant.name})' if slug else ''}"
+            is_open = self.survived and not variant.reason
             change = f"{variant.before} → {variant.after}"
-            return [f"This change of the solution loses nothing. {where}: {change}"] if self.is_open else []
+            return [f"This change of the solution loses nothing. {where}: {change}"] if is_open else []
         wrong = {
             f"{slug} is not caught.": self.lost == 0,
             f"{slug} loses {self.spilt:g} points on other functions than {variant.function}.": self.spilt,
@@ -167,7 +145,6 @@ class Exam:
     """All that was found; `complaints` is empty where the kit may be released.
 
     right_answers   name → what is to be said of it; "" where it earned all, and was told nothing
-    has_operators   whether mutmut's mutants are among the fates: it may not be installed
     clauses         of the contract: all, tested by a mistake, not graded; None where the assignment has no contract,
                     or only a sample was tried
     notes           what is missing without making a grade wrong
@@ -179,7 +156,6 @@ class Exam:
     fates: tuple[Fate, ...]
     complaints: tuple[str, ...]
     right_answers: Mapping[str, str] = field(default_factory=dict)
-    has_operators: bool = True
     clauses: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
     unmarked: tuple[Variant, ...] = ()
@@ -212,122 +188,102 @@ def selfcheck(
 ) -> Exam:
     """Grade the solution, the handout, every mistake, every right answer in another style and every mutant.
 
-    every      of mistakes and mutants the first of each function (of mutants: of each family too) and each so many-th
-               after it, of right answers likewise; of functions that are not as git has them, all
+    every      of mistakes and mutants the first of each function and family and each so many-th after it, of right
+               answers likewise
     function   whose mistakes and mutants alone are tried, and whose items of right answers; "" for those of all
     cache      the folder where results of mistakes and mutants are kept, to be taken over while nothing has changed
     """
     # Collect
     solution, contract = solution_source(assignment), read_contract(assignment)
-    catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions)
-    edited = edited_functions(assignment) if every > 1 else set()
-    variants = [
-        *_sample(catalogue, every, lambda mistake: mistake.function, edited),
-        *_sample(mutants, every, lambda mutant: (mutant.function, mutant.family), edited),
-    ]
-    variants = [variant for variant in variants if function in ("", variant.function)]
+    every_variant = [*known_mistakes(assignment), *mutants_of(solution, assignment.functions)]
+    tried, seen = list[Variant](), Counter[tuple[str, str]]()
+    for variant in every_variant:
+        kind = variant.function, variant.family
+        if seen[kind] % every == 0 and function in ("", variant.function):
+            tried.append(variant)
+        seen[kind] += 1
     is_whole = every == 1 and not function
-    answers = right_answer_paths(assignment)[::every]
+    texts = {"solution": solution, "handout": assignment.untouched_source()}
+    submissions = [Variant("text", name, "", text) for name, text in texts.items()]
+    submissions += [
+        Variant("text", path.stem, function, path.read_text(encoding="utf-8"))
+        for path in right_answer_paths(assignment)[::every]
+    ]
 
     # Run
-    grader = Grader.of(assignment, fixtures, counterexamples=False)
-    refusals = _refusals(solution, fixtures.cases)
-    tried = tuple(item for item in assignment.items if function in ("", item.function))
-    texts = [_Task(text, assignment.items) for text in (solution, assignment.untouched_source())]
-    texts += [_Task(path.read_text(encoding="utf-8"), tried) for path in answers]
-    texts += [_Task(unchecked(solution), tried)] if refusals else []
-    named = {(name, clause.function) for clause in (contract.clauses if contract else ()) for name in clause.mistakes}
-    run = Run(grader, solution, named, cache)
-    (own, handout, *others), results = run.graded(texts, variants, jobs, progress)
+    clauses = contract or ()
+    named = {(name, clause.function) for clause in clauses for name in clause.mistakes}
+    run = Run(Grader.of(assignment, fixtures, counterexamples=False), solution, named, cache)
+    every_fate = run.fates([*submissions, *tried], jobs, progress)
+    own, handout, *others = (fate.report for fate in every_fate if fate.report is not None)
+    fates = every_fate[len(submissions) :]
 
     # Judge
-    fates = [
-        Fate.judged(variant if result.lost_on else excused(variant, solution, fixtures.cases), result, assignment)
-        for variant, result in zip(variants, results, strict=True)
-    ]
     right_answers = {}
-    for name, report in zip((path.stem for path in answers), others, strict=False):
+    for variant, report in zip(submissions[2:], others, strict=True):
         wrong = next((one for one in report.items if one.verdict != "passed" or one.hint or one.mistakes), None)
         failing = wrong and f"{wrong.item} is {wrong.verdict}: {wrong.message.partition(chr(10))[0]}"
-        right_answers[name] = f"{name} is a right answer, but {failing}" if wrong else ""
-    accidents = [told for report in others[len(answers) :] for told in _accidents(report, refusals)]
-    lost_on: dict[Name, list[Mapping[str, float]]] = {}
+        right_answers[variant.slug] = f"{variant.slug} is a right answer, but {failing}" if wrong else ""
+    graded, not_tested = [clause for clause in clauses if clause.mistakes], list[str]()
+    for clause in graded if is_whole else ():
+        lost_on = {
+            item
+            for fate in fates
+            if fate.variant.name in clause.mistakes and clause.is_about(fate.variant.function)
+            for item in fate.lost_on
+        }
+        if lost_on.isdisjoint(clause.items):
+            none = f"none of its mistakes ({', '.join(clause.mistakes)}) loses points on {', '.join(clause.items)}"
+            not_tested.append(f"{clause.place} is not tested: {none}.")
+    needless = marks(solution) if is_whole else {}
     for fate in fates:
-        lost_on.setdefault((fate.variant.name, fate.variant.function), []).append(fate.lost_on)
-    not_tested = untested(contract, lost_on) if contract and is_whole else []
-    clauses = None
-    if contract and is_whole:
-        graded = sum(bool(clause.mistakes) for clause in contract.clauses)
-        silent = sum(bool(clause.not_graded) for clause in contract.clauses)
-        clauses = len(contract.clauses), graded - len(not_tested), silent
+        if fate.survived:
+            needless.pop(fate.variant.line, None)
 
     # Report
-    drafts = not_independent(assignment)  # whose cases and clauses are still to be added to
-    names = {(variant.name, variant.function) for variant in (*catalogue, *mutants)}
-    survived = [fate for fate in fates if fate.is_open and fate.variant.family != "mistake"]
-    pending = [  # says nothing against the assignment yet: generated changes without a contract, drafts
-        fate
-        for fate in fates
-        if fate.variant.function in drafts or (fate in survived and fate.variant.slug and not contract)
-    ]
-    failed = [item for item in own.items if item.verdict != "passed"]
+    drafts = not_independent(assignment)  # functions whose cases and clauses are still to be added to
+    mistakes = [fate for fate in fates if fate.variant.family == "mistake"]
+    unnamed = [fate.variant.slug for fate in mistakes if fate.lost and fate.naming == "not"]
+    open_mutants = [fate for fate in fates if fate.complaints and fate.variant.family != "mistake"]
+    changed = [fate for fate in open_mutants if fate.variant.slug]
+    pending = [fate for fate in open_mutants if fate.variant.function in drafts]  # which says nothing against it yet
+    pending += [] if contract else [fate for fate in changed if fate not in pending]
     started = [item.item for item in handout.items if item.verdict != "missing"]
-    unnamed = [
-        fate.variant.slug for fate in fates if fate.lost and fate.naming == "not" and fate.variant.family == "mistake"
-    ]
     complaints = [
-        *(f"The solution fails {item.item}: {item.message.splitlines()[0]}" for item in failed),
+        *(
+            f"The solution fails {item.item}: {item.message.splitlines()[0]}"
+            for item in own.items
+            if item.verdict != "passed"
+        ),
         *([f"The untouched handout is not told that it is unfinished in {', '.join(started)}."] if started else []),
         *stale_handout(assignment),
-        *(
-            told
-            for fate in fates
-            if fate not in pending or fate.variant.family == "mistake"
-            for told in fate.complaints
-        ),
+        *(told for fate in fates if fate not in pending for told in fate.complaints),
         *filter(None, right_answers.values()),
-        *(_quotes(contract, assignment, solution) if contract else ()),
-        *(clause_complaints(contract, assignment, names, drafts) if contract else ()),
+        *(contract_complaints(clauses, assignment, solution, every_variant, drafts) if contract else ()),
         *not_tested,
-        *(told for told, is_item in accidents if is_item),
         *(
             f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
-            for line, reason in (marks(solution).items() if is_whole and can_mutate() else ())
-            if line not in {fate.variant.line for fate in fates if fate.survived}
+            for line, reason in needless.items()
         ),
-        *cost_complaints(fates, contract, all_tried=is_whole),
     ]
-    unfinished = [clause for clause in (contract.drafts if contract else ()) if clause.function in drafts]
-    lost = sum(bool(fate.variant.slug) for fate in survived)
-    costly = sum(fate.share > HALF + 1e-9 for fate in fates if fate.variant.family == "mistake")
     notes = [
-        *missing(assignment, (variant.function for variant in catalogue)),
+        *missing(assignment, {variant.function for variant in every_variant if variant.family == "mistake"}),
         *([f"{UNNAMED}: {', '.join(unnamed)}."] if unnamed else ()),
-        *(told for told, is_item in accidents if not is_item),
-        *(f"{contract.place(clause)} has no mistake yet." for clause in unfinished if contract),
-        *(() if contract else [NO_CONTRACT.format(lost)]),
-        *([NO_COSTLY.format(costly)] if costly and (contract is None or contract.costly is None) else ()),
+        *(f"{clause.place} has no mistake yet." for clause in clauses if clause.is_open and clause.function in drafts),
+        *(() if contract else [NO_CONTRACT.format(len(changed))]),
         *(told for fate in pending if contract or not fate.variant.slug for told in fate.complaints),
     ]
+    counted = len(clauses), len(graded) - len(not_tested), sum(bool(clause.not_graded) for clause in clauses)
     return Exam(
         own,
         handout,
         tuple(fates),
         tuple(complaints),
         right_answers,
-        has_operators=can_mutate(),
-        clauses=clauses,
+        clauses=counted if contract and is_whole else None,
         notes=tuple(notes),
-        unmarked=tuple(fate.variant for fate in survived if fate not in pending),
+        unmarked=tuple(fate.variant for fate in open_mutants if fate not in pending),
     )
-
-
-UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading)"
-NO_CONTRACT = (
-    f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
-    "habits {} lose nothing and are not marked as equivalent."
-)
-NO_COSTLY = f"{{}} mistakes cost more than half of their function; [{COSTLY}] in {CONTRACT} would say why."
 
 
 # Collect
@@ -350,68 +306,44 @@ def right_answer_paths(assignment: Assignment) -> list[Path]:
     return sorted((assignment.folder / "right_answers").glob("*.py"))
 
 
-def _sample(
-    variants: Iterable[Variant], every: int, kind: Callable[[Variant], Hashable], whole: Collection[str]
-) -> list[Variant]:
-    """Take the first of each kind and each `every`-th after it; of functions that are `whole`, all."""
-    seen: Counter[Hashable] = Counter()
-    kept = []
-    for variant in variants:
-        if seen[kind(variant)] % every == 0 or variant.function in whole:
-            kept.append(variant)
-        seen[kind(variant)] += 1
-    return kept
-
-
-def edited_functions(assignment: Assignment) -> set[str]:
-    """Name the graded functions whose lines are not what git has committed; none where git does not know the file."""
-    path = assignment.solution / f"{assignment.module}.py"
-    diff = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "HEAD", "--", path.name]
-    try:
-        shown = subprocess.run(["git", "-C", path.parent, *diff], capture_output=True, text=True, check=False).stdout
-    except OSError:  # there is no git
-        return set()
-    hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE)
-    lines = {int(start) + k for start, length in hunks for k in range(max(1, int(length or 1)))}
-    nodes = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, DEFINITION)]
-    return {node.name for node in nodes if lines & {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}}
-
-
 # Run
 
 
 class _Task(NamedTuple):
-    """A text to grade on these items; `variant` is None where its whole report is wanted.
+    """A variant to grade on these items.
 
     in_full     whether all cases count, not just the first that fails
     is_stored   whether the fixtures hold what it answers
+    key         digest of all that the result depends on
     """
 
-    source: str
+    variant: Variant
     items: tuple[Item, ...]
-    variant: Variant | None = None
-    in_full: bool = True
-    is_stored: bool = False
+    in_full: bool
+    is_stored: bool
+    key: str
 
 
 class Run:
     """What grades variants of a solution, and knows the results of earlier exams.
 
     A result depends on the engine and the machine, the items and their stored cases, what the graded functions use of
-    the solution, and the syntax tree of what the variant changes.
+    the solution, and the text that the variant changes.
     """
 
-    def __init__(self, grader: Grader, solution: str, named: Collection[Name] = (), cache: Path | None = None) -> None:
+    def __init__(
+        self, grader: Grader, solution: str, named: Collection[tuple[str, str]] = (), cache: Path | None = None
+    ) -> None:
         """Take over results in the folder `cache`; `named` are variants by name and function that clauses rest on."""
         assignment, fixtures = grader.assignment, grader.fixtures
-        self.grader, self.solution, self.named, self.uses = grader, solution, named, uses_in(solution)
+        self.grader, self.solution, self.named = grader, solution, named
         try:
             self._engine = engine_digest(assignment)
         except PackageNotFoundError:  # the exam itself says what is missing
             cache, self._engine = None, ""
         self._cache = ResultCache.of(cache, assignment)
-        nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
-        self._lines = {node.name: (node.lineno - 1, node.end_lineno or node.lineno) for node in nodes}
+        self._definitions = {node.name: node for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
+        self._uses = {name: names_in(node) for name, node in self._definitions.items()}
         manifest = (assignment.folder / MANIFEST).read_bytes()
         self._files: dict[str, str] = json.loads(manifest)["files"]
         self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
@@ -420,80 +352,66 @@ class Run:
             case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)
         }
 
-    def graded(
-        self, texts: Sequence[_Task], variants: Sequence[Variant], jobs: int, progress: Progress
-    ) -> tuple[list[Report], list[Result]]:
-        """Grade texts, and variants on the items that can feel them, but what is known from earlier exams."""
-        tasks = [*texts]
-        seen: Counter[str] = Counter()
-        for variant in variants:
-            felt, in_full, is_stored = {variant.function}, (variant.name, variant.function) in self.named, False
-            if variant.family == "mistake":
-                text, in_full = variant.source[len(self.solution) :], True
-                felt = felt_by(text, self.uses, callers=seen[variant.function] % RUN_EVERY == 0)
-                is_stored = seen[variant.function] % RUN_EVERY > 0 and self.are_stored(variant, text, felt)
-                seen[variant.function] += 1
-            items = tuple(item for item in self.grader.assignment.items if item.function in felt)
-            tasks.append(_Task(variant.source, items, variant, in_full or (variant.name, "") in self.named, is_stored))
-        keys = [self.key(task) for task in tasks]
-        known = {}
-        for key, row in self._cache.known({*keys}).items():
-            lost_on, named, report = json.loads(row)
-            known[key] = Result(lost_on, frozenset(named), report and from_json(report))
-        waiting = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
-        runs = sum(not task.is_stored for task in waiting.values())
-        done, jobs, lock = count(1), min(jobs, 1 + runs // FOR_A_SERVER), threading.Lock()
+    def fates(self, variants: Sequence[Variant], jobs: int, progress: Progress) -> list[Fate]:
+        """Grade variants on the items that can feel them, but what is known from earlier exams."""
+        first = {variant.function: variant.slug for variant in reversed(variants) if variant.family == "mistake"}
+        tasks = [self._task(one, callers=first.get(one.function) == one.slug) for one in variants]
+        known = self._cache.known({task.key for task in tasks})
+        waiting = {task.key: task for task in tasks if task.key not in known}
+        runs, done = sum(not task.is_stored for task in waiting.values()), count(1)
 
-        def grade(task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
+        def grade(task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
             graded = self._grade(task, sandbox)
-            with lock:
-                progress(next(done), len(waiting))
+            progress(next(done), len(waiting))
             return graded
 
-        outcomes = in_sandboxes(grade, [*waiting.values()], jobs)
+        outcomes = in_sandboxes(grade, [*waiting.values()], min(jobs, 1 + runs // FOR_A_SERVER))
         fresh = dict(zip(waiting, outcomes, strict=True))
-        rows = {
-            key: [result.lost_on, sorted(result.named), result.report and to_json(result.report)]
-            for key, (result, lasts) in fresh.items()
-            if lasts
-        }
-        self._cache.keep({key: json.dumps(row).encode() for key, row in rows.items()})
-        known |= {key: result for key, (result, _) in fresh.items()}
-        results = [known[key] for key in keys]
-        reports = [result.report for result in results[: len(texts)] if result.report is not None]
-        return reports, results[len(texts) :]
+        rows = {key: json.dumps(row).encode() for key, (row, _) in fresh.items()}
+        self._cache.keep({key: row for key, row in rows.items() if fresh[key][1]})
+        known |= rows
+        fates = []
+        for variant, task in zip(variants, tasks, strict=True):
+            lost_on, names, report = json.loads(known[task.key])
+            own = {item.id: item.points for item in task.items if item.function == variant.function}
+            fates.append(Fate(variant, lost_on, frozenset(names), own, report and from_json(report)))
+        return fates
 
-    def are_stored(self, mistake: Variant, text: str, felt: Collection[str]) -> bool:
-        """Tell whether the fixtures hold what this text answers in all items of the functions that can feel it."""
-        is_whole = self._is_own and {*felt} == {mistake.function} and mistake.function not in self._has_witness
-        return is_whole and self._stored.get(mistake.slug) == digest_of_mistake(self.solution, mistake.function, text)
+    def _task(self, variant: Variant, *, callers: bool) -> _Task:
+        felt, text, used, function = {variant.function}, variant.source, "", variant.function
+        in_full, is_stored = not {(variant.name, function), (variant.name, "")}.isdisjoint(self.named), False
+        if variant.family == "text":
+            felt, in_full = ({function} if function else {*self.grader.assignment.functions}), True
+        elif variant.family == "mistake":
+            text, in_full = text[len(self.solution) :], True
+            felt = felt_by(text, self._uses, callers=callers)
+            if self._is_own and felt == {function} - self._has_witness and not callers:
+                is_stored = self._stored.get(variant.slug) == digest_of_mistake(self.solution, function, text)
+            used = used_text(self.solution, {*felt, *names_in(ast.parse(text))})
+        else:  # the function's lines; of a method those of the whole text
+            if node := self._definitions.get(function):
+                rest = len(self.solution.splitlines()) - (node.end_lineno or 0)
+                lines = text.splitlines()
+                text = "\n".join(lines[node.lineno - 1 : len(lines) - rest])
+            used = used_text(self.solution, felt)
+        items = tuple(item for item in self.grader.assignment.items if item.function in felt)
+        cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
+        parts = self._engine, self._is_own, used, text, in_full, is_stored, items, cases
+        return _Task(variant, items, in_full, is_stored, digest("exam", *parts))
 
-    def key(self, task: _Task) -> str:
-        """Digest all that the result of a task depends on."""
-        variant, names, text, used = task.variant, {item.function for item in task.items}, task.source, ""
-        if variant is not None:
-            if variant.family == "mistake":
-                changed = ast.parse(text[len(self.solution) :])
-                names |= names_in(changed)
-            else:  # the function's lines; of a method those of the whole text
-                lines, after = self.solution.splitlines(), text.splitlines()
-                start, end = self._lines.get(variant.function, (0, len(lines)))
-                changed = ast.parse("\n".join(after[start : len(after) - (len(lines) - end)]))
-            text, used = ast.dump(changed), used_text(self.solution, names)
-        files = [f"{kind}/{item.id}.safetensors" for item in task.items for kind in ("public", "hidden")]
-        cases = [self._files.get(name) for name in files]
-        return digest("exam", self._engine, self._is_own, used, text, task.in_full, task.is_stored, task.items, cases)
+    def _grade(self, task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
+        """Grade a variant: what it lost by item, its names, its report as data.
 
-    def _grade(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
-        """Grade a text; say also whether its result may be kept: what a busy machine may have cost is graded again."""
+        Say also whether the result may be kept: what a busy machine may have cost is graded again.
+        """
         if not task.in_full:
             return self._first_loss(task, sandbox)
-        submission, variant = Submission("selfcheck", "selfcheck.py", "", task.source), task.variant
-        if variant is None:
+        variant, submission = task.variant, Submission("selfcheck", "selfcheck.py", "", task.variant.source)
+        if variant.family == "text":
             report = self.grader.grade(submission, sandbox, task.items)
             if report.status == "not_graded":
                 raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
-            return Result({}, frozenset(), report), all(item.verdict != "timed_out" for item in report.items)
+            return [{}, [], to_json(report)], all(item.verdict != "timed_out" for item in report.items)
         runner: Runner = sandbox
         if task.is_stored:
             submission = replace(submission, functions={})  # of which nothing is read
@@ -510,9 +428,10 @@ class Run:
                 lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
                 first = next((one for one in failed if not one.withheld), None)
                 names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
-        return Result(lost, frozenset(names)), all(
-            one.result.verdict != "timed_out" for verdicts in grading.judged.values() for one in verdicts
-        )
+        timed_out = [
+            one for verdicts in grading.judged.values() for one in verdicts if one.result.verdict == "timed_out"
+        ]
+        return [lost, sorted(names), None], not timed_out
 
     def _cases_of(self, task: _Task) -> list[Case]:
         """List the cases of a task in the order in which they are run."""
@@ -520,7 +439,7 @@ class Run:
         cases = {case.id: case for item in task.items for case in fixtures.of_item(item.id)}
         return [cases[name] for name in fixtures.requests(task.items)]
 
-    def _first_loss(self, task: _Task, sandbox: Sandbox) -> tuple[Result, bool]:
+    def _first_loss(self, task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
         """Run the cases of a mutant until one fails."""
         assignment, fixtures = self.grader.assignment, self.grader.fixtures
         requests, cases = fixtures.requests(task.items), iter(self._cases_of(task))
@@ -534,16 +453,16 @@ class Run:
             return bool(failed)
 
         given = (self.grader.given, self.grader.probes)
-        program = Program(assignment.module, task.source, *given, assignment.needs_torch, assignment.only_packages)
-        load_timeout = assignment.load_timeout
+        source, allowed = task.variant.source, assignment.only_packages
+        program = Program(assignment.module, source, *given, assignment.needs_torch, allowed)
         try:
-            outcomes = sandbox.run(program, [*requests.values()], load_timeout=load_timeout, enough=fails)
+            outcomes = sandbox.run(program, [*requests.values()], load_timeout=assignment.load_timeout, enough=fails)
         except SandboxError as error:
             raise GraderFault(f"{NOT_HELD}: {error}") from error
         if outcomes[0].loading:
             failed.append(task.items[0].id)
         lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in task.items if item.id in failed}
-        return Result(lost), all(outcome.status != "timed_out" for outcome in outcomes)
+        return [lost, [], None], all(outcome.status != "timed_out" for outcome in outcomes)
 
 
 class StoredAnswers(NamedTuple):
@@ -579,15 +498,12 @@ def observation_with(expected: Sequence[Expectation], wrong: Observation) -> Obs
     return Observation(returned | {**wrong.returned}, facts | {**wrong.facts})
 
 
-def uses_in(solution: str) -> dict[str, set[str]]:
-    """Map each function and class of the solution to every name that it uses."""
-    return {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
-
-
 def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True) -> set[str]:
     """Name what a mistake's text can change of the solution: what it defines or assigns, and what uses that.
 
     Where it defines one function alone, what uses that is left out unless `callers` are asked for.
+
+    uses   each function and class of the solution → every name that it uses
     """
     written = ast.parse(mistake).body
     felt = {name for node in written for name in ([node.name] if isinstance(node, DEFINITION) else names_in(node))}
@@ -596,127 +512,19 @@ def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True)
     return felt
 
 
-# Judge
-
-
-def excused(mutant: Variant, solution: str, cases: Iterable[Case]) -> Variant:
-    """A variant that lost nothing, with a reason where it changed what nothing is asked of."""
-    expected = [expectation for case in cases if case.function == mutant.function for expectation in case.expected]
-    is_rounding = mutant.slug == "cast" and "np.asarray(" in mutant.after
-    if mutant.reason or mutant.family == "mistake":
-        return mutant
-    if is_rounding and not any(one.dtype.startswith("int") for one in expected):  # which may turn on the last digit
-        return replace(mutant, reason=ROUNDED)
-    is_read = any(one.kind == "error" and one.value.get("mentions") for one in expected)
-    if not is_read and differ_in_error_texts_alone(solution, mutant.source):
-        return replace(mutant, reason=UNGRADED)
-    return mutant
-
-
-def differ_in_error_texts_alone(text: str, other: str) -> bool:
-    """Whether the two texts are the same but for what their exceptions are made with."""
-
-    class Wordless(ast.NodeTransformer):
-        def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-            if isinstance(node.exc, ast.Call):
-                node.exc = node.exc.func
-            return node
-
-    return ast.dump(Wordless().visit(ast.parse(text))) == ast.dump(Wordless().visit(ast.parse(other)))
-
-
-def unchecked(text: str) -> str:
-    """The text with `pass` in place of each exception that it raises."""
-
-    class Unchecked(ast.NodeTransformer):
-        def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-            return ast.copy_location(ast.Pass(), node) if node.exc is not None else node
-
-    return ast.unparse(Unchecked().visit(ast.parse(text)))
-
-
-def _refusals(solution: str, cases: Iterable[Case]) -> dict[str, str]:
-    """Case → item of those that ask for an exception of the function's own: one that the solution raises, or declared.
-
-    `np.convolve(values, [])` raises ValueError by itself: where a case asks for just that, who checks nothing is right.
-    """
-    exceptions = [node.exc for node in ast.walk(ast.parse(solution)) if isinstance(node, ast.Raise)]
-    raised = {ast.unparse(exception).partition("(")[0] for exception in exceptions if exception is not None}
-    asked = {}
-    for case in cases:
-        kinds = {expectation.value["type"] for expectation in case.expected if expectation.kind == "error"}
-        if kinds and (case.probe == DECLARED or raised & kinds):
-            asked[case.id] = case.item
-    return asked
-
-
-def _accidents(report: Report, refusals: Collection[str]) -> list[tuple[str, bool]]:
-    """What to say of cases that the solution passes without its checks, and whether a whole item is earned so."""
-    found = []
-    for item in report.items:
-        passed = [case.case for case in item.cases if case.case in refusals and case.verdict == "passed"]
-        if passed and item.verdict == "passed":
-            what = "the solution without a single `raise` earns it all, since what it calls refuses the same"
-            found.append((f"{item.item} asks for no check: {what}. {REMEDY}.", True))
-        else:
-            what = "without one, what the solution calls refuses the same"
-            found += [(f"{case} asks for no check: {what}. {REMEDY}.", False) for case in passed]
-    return found
-
-
-def cost_complaints(fates: Iterable[Fate], contract: Contract | None, *, all_tried: bool) -> list[str]:
-    """A complaint for each function with a mistake of more than half that is not listed, or listed without one."""
-    if contract is None or contract.costly is None:
-        return []
-    costly: dict[str, list[str]] = {}
-    for fate in sorted(fates, key=lambda fate: -fate.share):
-        if fate.variant.family == "mistake" and fate.share > HALF + 1e-9:
-            points = f"{number(fate.lost)} of {number(fate.of)} points"
-            costly.setdefault(fate.variant.function, []).append(f"{fate.variant.name} ({points})")
-    advice = f"Where that is right, say why in [{COSTLY}] of {CONTRACT}."
-    idle = sorted(contract.costly.keys() - costly.keys()) if all_tried else []
-    where = f"is listed in [{COSTLY}] of {CONTRACT}, but no mistake costs more than half of it."
-    return [
-        *(
-            f"Mistakes cost more than half of {function}: {_few(several)}. {advice}"
-            for function, several in costly.items()
-            if function not in contract.costly
-        ),
-        *(f"{function} {where}" for function in idle),
-    ]
-
-
 # Report
-
-
-def _quotes(contract: Contract, assignment: Assignment, solution: str) -> list[str]:
-    return unquoted(contract, docstrings(solution, assignment.functions), readme_of(assignment))
-
-
-def contract_slips(assignment: Assignment, slugs: Collection[str]) -> list[str]:
-    """What the contract quotes and stands nowhere, and the other way round; mistakes of it that are not `slugs`."""
-    contract = read_contract(assignment)
-    if contract is None:
-        return []
-    named = [(clause, name) for clause in contract.clauses for name in clause.mistakes if ":" not in name]
-    unknown = [(clause, name) for clause, name in named if name not in slugs]
-    return [
-        *_quotes(contract, assignment, solution_source(assignment)),
-        *(f"{contract.place(clause)} names {name!r}; {likely(name, slugs)}." for clause, name in unknown),
-    ]
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
     """A complaint where the handout is not what `release` would make now; the copies in it need not be there at all."""
     try:
-        files = handout_files(assignment)
+        made = handout_files(assignment)
     except ReleaseError as error:
         return [str(error)]
     folder = assignment.handout
     absent = tuple(f"{name}/" for name in COPIES if not (folder / name).exists())
-    files = {name: data for name, data in files.items() if not name.startswith(absent) and not name.endswith(RECORD)}
-    there = {name: folder / name for name in files}
-    stale = [name for name, path in there.items() if not path.is_file() or path.read_bytes() != files[name]]
+    files = {name: data for name, data in made.items() if not name.startswith(absent) and not name.endswith(RECORD)}
+    stale = [name for name in files if not (path := folder / name).is_file() or path.read_bytes() != files[name]]
     copies = [path for name in COPIES for path in (folder / name).rglob("*") if path.is_file() and path.name != RECORD]
     names = sorted(path.relative_to(folder).as_posix() for path in copies)
     strange = [name for name in names if name not in files and not any(map(is_ignored, name.split("/")))]
@@ -729,16 +537,19 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
+def missing(assignment: Assignment, known: Collection[str]) -> list[str]:
     """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss.
 
     known   the functions that a mistake is known of
     """
-    text, functions, explained = readme_of(assignment), assignment.functions, {*known}
+    text, functions = text_of(assignment), assignment.functions
     listing = [item for item in assignment.items if not item.laws]
-    unexplained = [name for name in functions if name not in explained]
     return [
-        *(f"No mistake is known of {name}: nobody who gets it wrong is told why." for name in unexplained),
+        *(
+            f"No mistake is known of {name}: nobody who gets it wrong is told why."
+            for name in functions
+            if name not in known
+        ),
         *(f"The assignment's text does not name {name}." for name in functions if name not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in listing if not item.hidden),
@@ -748,16 +559,9 @@ def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
 
 def todos(folder: Path) -> list[str]:
     """List what `# TODO: …` leaves to the author, with file and line."""
-    files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml"))]
     return [
         f"{path.parent.name}/{path.name}:{number}: {found[1].strip()}"
-        for path in files
+        for path in (*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml")))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if (found := TODO.search(line))
     ]
-
-
-def readme_of(assignment: Assignment) -> str:
-    """The assignment's text; "" where there is none."""
-    path = assignment.solution / README
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
