@@ -60,7 +60,7 @@ def release(
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
     if fixtures:
-        several = [assignment_of_fixtures(options.course(), [fixtures], assignment)]
+        several = [assignment_of_fixtures(options.course(), fixtures, assignment)]
     else:
         several = assignments_to_release(options.course(), zip_file, assignment)
     for chosen in several:
@@ -205,7 +205,7 @@ def fixtures_verify(
 ) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
     here = options.course()
-    several = [assignment_of_fixtures(here, [fixtures], assignment)] if fixtures else find_assignments(here, assignment)
+    several = [assignment_of_fixtures(here, fixtures, assignment)] if fixtures else find_assignments(here, assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
     verified = [_verified(each, fixtures, secret, f" of {each.name}" * (len(several) > 1)) for each in several]
     if not all(verified):

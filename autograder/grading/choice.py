@@ -84,17 +84,13 @@ def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Ass
     return _only(known, having, f"Several assignments have an item {item_id!r}.")
 
 
-def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None = None) -> Assignment:
-    """Choose the assignment `name`, the only one, or the one that the manifests in `folders` name; else UsageError."""
-    known, names = find_assignments(root, name), set()
-    for folder in folders:
-        with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
-            named = json.loads((folder / MANIFEST).read_bytes())["assignment"]
-            names |= {named} if isinstance(named, str) else set()
-    several = "There are several assignments."
-    if folders and not names:  # what else is wrong with a manifest is told where it is read
-        several = f"{folders[0]} holds no {MANIFEST} that names its assignment."
-    return _only(known, [assignment for assignment in known if assignment.name in names], several)
+def assignment_of_fixtures(root: Path, folder: Path, name: str | None = None) -> Assignment:
+    """Choose the assignment `name`, the only one, or the one that the manifest in `folder` names; else UsageError."""
+    known, of_folder = find_assignments(root, name), None
+    with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
+        of_folder = json.loads((folder / MANIFEST).read_bytes())["assignment"]
+    nothing = f"{folder} holds no {MANIFEST} that names its assignment."  # what else is wrong is told where it is read
+    return _only(known, [assignment for assignment in known if assignment.name == of_folder], nothing)
 
 
 def _only(known: Sequence[Assignment], fitting: Sequence[Assignment], several: str) -> Assignment:

@@ -8,13 +8,11 @@ at any number of jobs. No stored case has a part in it. Where a public case fail
 
 from __future__ import annotations
 
-import atexit
 import functools
 import hashlib
 import importlib
 import math
 import re
-import shutil
 import sys
 import tempfile
 import textwrap
@@ -56,8 +54,7 @@ ALL_DIGITS = range(DIGITS, 18)
 
 DRAWS = "counterexamples"
 FUNCTIONS = "functions"
-NEEDED = ("oracle", "cases", DRAWS, FUNCTIONS)
-DRAWING = (DRAWS, FUNCTIONS, f"{FUNCTIONS}/__init__")
+DRAWING = (DRAWS, FUNCTIONS)
 IMPORTING = threading.Lock()
 
 PROBE = "call"  # the engine's own, whose parameters say what is called
@@ -331,9 +328,10 @@ class Drawing:
     def of(cls, assignment: Assignment) -> Drawing | None:
         """Read them; None where there are none, as in a handout."""
         folder = assignment.folder
-        paths = [path for name in NEEDED for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py")))]
+        names = ("oracle", "cases", *DRAWING)
+        paths = [path for name in names for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py")))]
         sources = {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths if path.is_file()}
-        if not any(path.removesuffix(".py") in DRAWING for path in sources):
+        if not any(Path(path).parts[0].removesuffix(".py") in DRAWING for path in sources):
             return None
         return cls(assignment.name, sources, tuple(item for item in assignment.items if item.laws))
 
@@ -356,25 +354,19 @@ class Drawing:
 
     @functools.cached_property
     def _draws(self) -> Mapping[str, Any]:
-        text = "\n".join(f"{name}\n{source}" for name, source in sorted(self.sources.items()))
+        text = repr(sorted(self.sources.items()))
         package = f"drawing_of_{self.assignment}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        with IMPORTING:  # submissions are graded by several threads
-            if package not in sys.modules:
-                folder = Path(tempfile.mkdtemp(prefix=package))
-                atexit.register(shutil.rmtree, folder, ignore_errors=True)
-                for name, source in self.sources.items():
-                    (folder / name).parent.mkdir(exist_ok=True)
-                    write_atomically(folder / name, source, lasting=False)
-                root = ModuleType(package)
-                root.__path__ = [str(folder)]
-                sys.modules[package] = root
-                importlib.invalidate_caches()
+        modules = {}
+        with IMPORTING, tempfile.TemporaryDirectory() as folder:  # submissions are graded by several threads
+            for name, source in self.sources.items():
+                Path(folder, name).parent.mkdir(exist_ok=True)
+                write_atomically(Path(folder, name), source, lasting=False)
+            sys.modules.setdefault(package, ModuleType(package)).__path__ = [folder]
+            importlib.invalidate_caches()
             try:
-                modules = {
-                    name: importlib.import_module(f"{package}.{name}")
-                    for name in (DRAWS, FUNCTIONS)
-                    if {f"{name}.py", f"{name}/__init__.py"} & {*self.sources}
-                }
+                for name in DRAWING:
+                    if {f"{name}.py", f"{name}/__init__.py"} & self.sources.keys():
+                        modules[name] = importlib.import_module(f"{package}.{name}")
             except Exception as error:
                 raise GraderFault(f"The generator of {self.assignment} cannot be imported: {error}.") from error
         drawn = dict(modules[FUNCTIONS].EXAM.chased(self.by_laws)) if FUNCTIONS in modules else {}
@@ -407,6 +399,7 @@ def counterexample_text(failing: Failing, place: Place = in_file) -> str:
 def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
     """Write what came back and what should have, so that the difference can be seen."""
     expectation, returned, observed = mismatch.expectation, mismatch.returned, mismatch.observed
+    yours, expected, wanted = returned.array, expectation.array, expected_text(expectation)
     match mismatch.rung:
         case "dtype":
             return f"dtype {returned.dtype}", f"dtype {expectation.dtype}"
@@ -414,20 +407,17 @@ def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
             words = ("a tensor without a graph", "a tensor that requires a gradient")
             return words[returned.requires_grad], words[bool(expectation.attached)]
         case "error" if isinstance(observed, dict):
-            types = observed.get("types")
-            name = types[0] if isinstance(types, list) and types else "an exception"
-            return f"{name}: {observed.get('message')}", expected_text(expectation)
+            return ": ".join(
+                str(part) for part in (*(observed.get("types") or ())[:1], observed.get("message"))
+            ), wanted
         case "error":
-            return "no exception", expected_text(expectation)
+            return "no exception", wanted
         case "fact":
-            return "nothing" if observed is None else str(observed), expected_text(expectation)
-    yours, expected = returned.array, expectation.array
-    if returned.kind == "none":
-        return "None", expected_text(expectation)
+            return "nothing" if observed is None else str(observed), wanted
     if yours is None:
-        return f"something of type {returned.type}", expected_text(expectation)
+        return "None" if returned.kind == "none" else f"something of type {returned.type}", wanted
     if mismatch.rung == "tensor" or expected is None:
-        return nested(yours, DIGITS), expected_text(expectation)
+        return nested(yours, DIGITS), wanted
     with np.errstate(all="ignore"):
         expected = expected.astype(yours.dtype) if yours.dtype.kind == "f" else expected
     texts = [(nested(yours, digits), nested(expected, digits)) for digits in ALL_DIGITS]

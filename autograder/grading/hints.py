@@ -16,7 +16,7 @@ from autograder.grading.assignment import Item
 from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.fixtures import Case
 from autograder.grading.judging import Judged
-from autograder.grading.wording import asks_for_lists, is_near_miss, without_gradient
+from autograder.grading.wording import is_near_miss, without_gradient
 from autograder.sandbox.worker.calling import NUMPY, PYTHON
 from autograder.submissions.submission import Function
 from autograder.vocabulary.report import Verdict
@@ -115,8 +115,6 @@ def _chosen(failure: Failure) -> str:
             return "" if without_gradient(first.case, mismatch, reveal=False) else CUT
         case "gradient" if "value" not in judges:
             return of_item
-    if asks_for_lists(mismatch.expectation):
-        return of_item
     return of_kind
 
 
@@ -125,7 +123,7 @@ def _of_kind(case: Case, mismatch: Mismatch) -> str:
     is_unread = rung == "tensor" and mismatch.returned.kind == "tensor"  # too large, or sparse
     is_no_argument = rung == "purity" and not expectation.what.isidentifier()
     is_in_turn = rung == "shape" and expectation.axes[:1] and expectation.axes[0] in IN_TURN  # too many turns
-    if asks_for_lists(expectation) or is_unread or is_no_argument or is_in_turn:
+    if is_unread or is_no_argument or is_in_turn:
         return ""
     return {NUMPY: OF_ARRAYS, PYTHON: OF_LISTS}.get(case.values, OF_KIND).get(rung, "")
 

@@ -194,10 +194,8 @@ def _several_parts(case: Case) -> str:
 def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     """Say why what came back can have no gradient, or came in another number of parts; "" where neither is so."""
     kind, names = mismatch.observed, case.params.get("returns", ())
-    if not isinstance(kind, str) or kind in SINGLE:
-        is_one = kind in SINGLE and len(names) > 1
-        return _not_returned(case, mismatch.expectation, kind, reveal=reveal) if is_one else ""
-    if len(names) > 1 and kind in (f"a tuple of {len(names)}", *LISTED):
+    right = SINGLE if len(names) < 2 else (f"a tuple of {len(names)}", *LISTED)
+    if not isinstance(kind, str) or kind in right:
         return ""
     asked = "one tensor" if len(names) < 2 else _several_parts(case)
     came = f"{visible(kind, 80)} came back" if reveal else "something else came back"
@@ -213,10 +211,6 @@ def _not_a_tensor(case: Case, expectation: Expectation, returned: Returned, *, r
         ragged = " of other things than numbers, or of rows that differ in length" if returned.type in LISTS else ""
         came = f"this was found: {seen}{ragged}" if reveal else "something else was found"
         return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came}."
-    if asks_for_lists(expectation) and len(_shape(expectation)) > 1:
-        return f"{what} should be rows of {_shape(expectation)[-1]} whole numbers each; yours is not."
-    if asks_for_lists(expectation):
-        return f"{what} should be numbers, but something of {f'type {seen}' if reveal else 'another type'} was found."
     return (
         f"{what} should be a torch.Tensor, but {f'this was found: {seen}' if reveal else 'something else was found'}."
     )
@@ -226,9 +220,6 @@ def _wrong_shape(case: Case, expectation: Expectation, returned: Returned, *, re
     what, shape = expectation.what, visible(str(list(returned.shape)), 120)
     if not reveal:
         return f"{what} should have shape {named_shape(expectation)}, and yours has another."
-    if asks_for_lists(expectation):
-        wanted, yours = (shape[0] if shape else 0 for shape in (_shape(expectation), returned.shape))
-        return f"{what} should have {wanted} {'entry' if wanted == 1 else 'entries'}, but yours has {yours}."
     if case.values != TORCH and not (_shape(expectation) and returned.shape):
         kind = "an array" if case.values == NUMPY else "a list"
         came = f"{kind} of shape {shape}" if returned.shape else "a number"
@@ -243,11 +234,6 @@ def _kind_of_numbers(case: Case, expectation: Expectation) -> str:
         return "a number"
     lists = "a list of numbers" if axes == 1 else "a list of rows of numbers"
     return lists if case.values == PYTHON else "an array of numbers"
-
-
-def asks_for_lists(expectation: Expectation) -> bool:
-    """Tell whether the student returns lists, of which the probe makes a tensor where they can be made one."""
-    return "list" in expectation.what.split()
 
 
 def _shape(expectation: Expectation) -> tuple[int, ...]:

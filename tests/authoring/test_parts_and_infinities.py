@@ -72,7 +72,7 @@ def test_oracle_with_too_few_gradients_is_told() -> None:
             ["a", "b"],
             "g does not exist: f should return 2 values (a, b), but a tuple of 3 came back.",
         ),
-        ("a tensor", ["a", "b"], "f should return 2 values (a, b), but this came back: a tensor."),
+        ("a tensor", ["a", "b"], "g does not exist: f should return 2 values (a, b), but a tensor came back."),
     ],
 )
 def test_wrong_kind_is_not_told_as_a_cut_graph(kind: str, returns: list[str], told: str) -> None:

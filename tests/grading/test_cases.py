@@ -95,7 +95,6 @@ def round_trip(stored: Case) -> Case:
         np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         np.broadcast_to(np.array([1.0, 2.0]), (3, 2)),
     ],
-    ids=["nan", "int64", "0-d", "0-d int", "empty", "bool", "transposed", "strided", "fortran", "broadcast"],
 )
 def test_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> None:
     stored = case(
@@ -164,18 +163,6 @@ DESCRIBED = json.loads(header(DATA)["__metadata__"]["cases"])
         safetensors.numpy.save({}, metadata={"cases": '{"case": 1}'}),
         stored_with(with_node(DESCRIBED, (0, "inputs"), ["y"])),
         stored_with(with_node(DESCRIBED, (0, "expected", 0, "name"), "elsewhere")),
-    ],
-    ids=[
-        "nothing",
-        "zeros",
-        "ones",
-        "cut",
-        "longer",
-        "no metadata",
-        "deep",
-        "one case",
-        "no such input",
-        "no such expected tensor",
     ],
 )
 def test_what_encode_did_not_make_is_refused_by_name(data: bytes) -> None:

@@ -156,16 +156,12 @@ def test_zip_names_its_assignment_without_zip_all_are_released() -> None:
 
 def test_stored_fixtures_are_of_assignment_that_their_manifest_names(tmp_path: Path) -> None:
     for assignment in ALL:
-        assert assignment_of_fixtures(KIT, [assignment.folder, assignment.folder]).name == assignment.name
-    with pytest.raises(UsageError, match=f"several assignments.*--assignment: {', '.join(NAMES)}"):
-        assignment_of_fixtures(KIT, [assignment.folder for assignment in ALL])
+        assert assignment_of_fixtures(KIT, assignment.folder).name == assignment.name
     for text in ("", "[]", "{}", '{"assignment": 3}'):
         put(tmp_path / "manifest.json", text)
         with pytest.raises(UsageError, match=f"{tmp_path.name} holds no manifest.json that names its assignment"):
-            assignment_of_fixtures(KIT, [tmp_path])
-    assert assignment_of_fixtures(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
-    with pytest.raises(UsageError, match="several assignments"):
-        assignment_of_fixtures(KIT, [])
+            assignment_of_fixtures(KIT, tmp_path)
+    assert assignment_of_fixtures(KIT, tmp_path, NAMES[0]).name == NAMES[0]
 
 
 def test_zip_with_endless_directory_takes_no_memory(tmp_path: Path) -> None:
