@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -14,9 +15,9 @@ import numpy as np
 
 from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.sandbox.calls import Array
+from autograder.sandbox.worker import calling
 from autograder.vocabulary.errors import FixtureError
 
-FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # of formulas; the worker knows the same
 NOT_INDEPENDENT = "NOT_INDEPENDENT"  # the oracle's list of functions of which the solution itself is asked
 AFTERWARDS = "afterwards"
 
@@ -43,13 +44,7 @@ class Formula:
 
     def __call__(self, *placed: float, **named: float) -> Any:
         """Its value, for the oracle: of arguments by place or by name."""
-        known = {name: getattr(np, name) for name in FUNCTIONS}
-        names = self.names
-        if len(placed) > len(names) or {*names[len(placed) :]} != {*named}:
-            takes = f"{len(names)} argument{'s' * (len(names) != 1)}"
-            raise TypeError(f"Formula({self.of!r}, …) takes {takes}, but got {len(placed) + len(named)}")
-        arguments = dict(zip(names, placed, strict=False)) | named
-        return eval(compile(self.expression, "formula", "eval"), {"__builtins__": {}}, known | arguments)
+        return calling.Formula(self.stated)(*placed, **named)
 
 
 @dataclass(frozen=True)
@@ -97,17 +92,18 @@ class Oracle:
 
     def _of_oracle(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The oracle's answer, from float64 arrays; the calls of formulas are counted."""
+        wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
         counts = dict.fromkeys(self.formulas, 0)
 
-        def counting(name: str) -> Callable[..., Any]:
-            def count(*placed: Any, **named: Any) -> Any:
-                counts[name] += 1
-                return self.formulas[name](*placed, **named)
+        def counted(name: str, /, *placed: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return self.formulas[name](*placed, **named)
 
-            return count
-
-        wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
-        known = {**wide, **params.get("given", {}), **{name: counting(name) for name in self.formulas}}
+        known = {
+            **wide,
+            **params.get("given", {}),
+            **{name: functools.partial(counted, name) for name in self.formulas},
+        }
         arguments = {name: known[name] for name in params["arguments"]}
         returned = self._asked(self.function, arguments)
         if returned is None:

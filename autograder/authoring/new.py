@@ -23,7 +23,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import jinja2
 import numpy as np
 import safetensors.numpy
 
@@ -37,7 +36,7 @@ from autograder.authoring.fixtures.regenerate import (
     import_generator,
     regenerate,
 )
-from autograder.authoring.handout.notebook import BEGIN, END
+from autograder.authoring.handout.notebook import BEGIN, END, ENVIRONMENT, template
 from autograder.authoring.handout.release import handout_files, write_source_notebook
 from autograder.authoring.laws import texts
 from autograder.authoring.laws.cases import Planned, draft_of
@@ -357,7 +356,7 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
 def _tried(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> str:
     """Note what comes back; return why it cannot be graded, "" where it can."""
     namespace: dict[str, Any] = {"np": np, "Formula": Formula, "texts": texts}
-    exec(written("draws.py", functions=[function]), namespace)
+    exec(template("draws.py", functions=[function]), namespace)
     draw = namespace[function.draw_functions[USUAL]]
     calls = [
         draw(np.random.default_rng(seed), **{axis: sizes[place] for axis, sizes in function.sizes.items()})
@@ -421,7 +420,7 @@ def _call(
         draft = draft_of(planned, arguments, ModuleType("oracle"))
         blob = safetensors.numpy.save({**draft.inputs})
         requests.append(Request("trial", function.name, "call", draft.params, blob, 5.0))
-    program = Program("solution", solution.text, {}, written("probes.py"), solution.values == "torch")
+    program = Program("solution", solution.text, {}, template("probes.py"), solution.values == "torch")
     return sandbox.run(program, requests, load_timeout=20.0)
 
 
@@ -492,23 +491,12 @@ def _entries(table: Mapping[str, str], *, quoted: bool = True) -> str:
     return line if len(line) <= WIDTH else "{\n" + "".join(f"            {entry},\n" for entry in entries) + "        }"
 
 
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-    trim_blocks=True,
-    keep_trailing_newline=True,
-    undefined=jinja2.StrictUndefined,
-)  # nothing is escaped: these are no pages
 ENVIRONMENT.filters |= {"python": as_python, "entries": _entries, "toml": as_python}
-
-
-def written(file: str, **context: Any) -> str:
-    """Return the text of a file of an assignment, from its template."""
-    return ENVIRONMENT.get_template(f"{file}.j2").render(context)
 
 
 def functions_text(functions: Sequence[SourceFunction]) -> str:
     """Return the text of functions.py."""
-    return written("functions.py", functions=functions, draws=written("draws.py", functions=functions))
+    return template("functions.py", functions=functions, draws=template("draws.py", functions=functions))
 
 
 def _items(functions: Sequence[SourceFunction]) -> list[dict[str, Any]]:
@@ -579,9 +567,9 @@ def _make(root: Path, name: str, title: str, solution: Solution) -> NewAssignmen
         context = {"name": name, "title": title, "functions": functions}
         for path, text in {
             fixtures / "functions.py": functions_text(functions),
-            fixtures / "items.toml": written("items.toml", packages=imported, items=_items(functions), **context),
-            **{fixtures / file: written(file, **context) for file in ("oracle.py", "mistakes.py", "probes.py")},
-            root / "solution" / name / "README.md": written("README.md", **context),
+            fixtures / "items.toml": template("items.toml", packages=imported, items=_items(functions), **context),
+            **{fixtures / file: template(file, **context) for file in ("oracle.py", "mistakes.py", "probes.py")},
+            root / "solution" / name / "README.md": template("README.md", **context),
             root / "solution" / name / f"{name}.py": solution.text,
         }.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.handout.notebook import template
 from autograder.authoring.handout.release import not_independent
 from autograder.authoring.new import (
     EXAMPLE_NAME,
@@ -27,7 +28,6 @@ from autograder.authoring.new import (
     new_assignment,
     parse_solution,
     read_solution,
-    written,
 )
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import renamed_files, write_all
@@ -70,7 +70,7 @@ def new(
     name = name or EXAMPLE_NAME
     check_name(root, name, replacing=replace)
     found = (
-        parse_solution(written(f"{EXAMPLE_NAME}.py"), Path("example")) if solution is None else read_solution(solution)
+        parse_solution(template(f"{EXAMPLE_NAME}.py"), Path("example")) if solution is None else read_solution(solution)
     )
     title = EXAMPLE_TITLE if show else name.replace("_", " ").capitalize()
     try:

@@ -114,37 +114,6 @@ def compare_values(student: str) -> str:
     return mismatch.rung if mismatch else ""
 
 
-PLAIN = Declared("def spread(x): return {'mean': math.fsum(x) / len(x), 'range': max(x) - min(x)}", "python").case(
-    "spread", {"x": array(5)}, {"mean": "", "range": ""}, kind="a dictionary"
-)
-
-
-@pytest.mark.parametrize(
-    ("student", "told"),
-    [
-        ("def spread(x): return {'mean': sum(x) / len(x), 'range': max(x) - min(x)}", ""),
-        ("def spread(x): return {'mean': sum(x) / len(x)}", "returned of range"),
-        ("def spread(x): return sum(x) / len(x), max(x) - min(x)", "fact of kind"),
-        ("def spread(x): return {'mean': x.pop() and sum(x) / len(x), 'range': max(x) - min(x)}", "values of mean"),
-    ],
-)
-def test_lists_and_dictionaries_of_numbers_are_values(student: str, told: str) -> None:
-    assert verdict(PLAIN, student) == told
-
-
-@pytest.mark.parametrize(
-    ("student", "told"),
-    [
-        ("def words(text): return sorted(set(text.split()))", ""),
-        ("def words(text): return text.split()", "fact of result"),
-        ("def words(text): return set(text.split())", "fact of result"),
-    ],
-)
-def test_text_and_lists_of_text_are_compared_as_they_are(student: str, told: str) -> None:
-    oracle = Declared("def words(text): return ['a', 'b']", "python")
-    assert verdict(oracle.case("words", {"text": "b a b"}, None), student) == told
-
-
 ROOT = Declared(
     "def root(f, low, high):\n"
     " while high - low > 0.25:\n"
@@ -310,26 +279,6 @@ def test_boolean_tensor_is_right_only_as_boolean() -> None:
     assert verdict(draft, "def above(x): return (x > 0).double()") == "dtype of above"
 
 
-REFUSED = Declared("", "numpy").case(
-    "share",
-    {"x": array(3), "n": 2},
-    raises={"none": ({"n": 0}, ["n is 0"]), "empty": ({"x": []}, [])},
-)
-SHARE = """\
-def share(x, n):
-    if n == 0 or not x.size:
-        raise ValueError(f"n is {n}")
-    return x / n
-"""
-
-
-def test_refusal_must_be_a_value_error_with_the_word() -> None:
-    assert verdict(REFUSED, SHARE) == ""
-    assert verdict(REFUSED, SHARE.replace("n is", "no")) == "error of none"
-    assert verdict(REFUSED, SHARE.replace(" or not x.size", "")) == "error of empty"
-    assert verdict(REFUSED, SHARE.replace("ValueError", "TypeError")) == "error of none"
-
-
 def test_missing_oracle_is_named_with_its_list() -> None:
     draft = Declared("", "numpy").case("lost", {"x": array(3)}, "entry")
     with pytest.raises(FixtureError, match=r"oracle\.py does not define lost, and NOT_INDEPENDENT does not list lost"):
@@ -379,7 +328,7 @@ def test_callback_called_wrongly_says_its_arguments(call: str) -> None:
     with pytest.raises(TypeError, match="the function takes 2 arguments, step, loss; it got"):
         verdict(descending(), f"def descent(callback): {call}")
     oracle_call = call.replace("callback", "Formula('step loss', 'step')")
-    with pytest.raises(TypeError, match="takes 2 arguments, but got"):
+    with pytest.raises(TypeError, match="takes 2 arguments, step, loss; it got"):
         eval(oracle_call, {"Formula": Formula})
 
 

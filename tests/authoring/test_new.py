@@ -112,14 +112,6 @@ def test_new_assignment_grades_at_once(course: Path) -> None:
     assert [report.points for report in reports if report] == [100, 0, 71]
 
 
-@pytest.mark.long
-def test_first_selfcheck_complains_of_nothing_and_lists_what_is_left(course: Path) -> None:
-    done = run(course, "selfcheck", "--jobs", "1")
-    assert done.returncode == 0, done.stderr
-    for told in todos(course / "fixtures" / NAME):
-        assert told in done.stdout
-
-
 def test_items_prints_a_row_for_each_item(course: Path) -> None:
     rows = [line.split() for line in run(course, "items").stdout.splitlines()]
     assert ["softmax-values", "softmax", "what", "softmax", "returns", "28"] in [row[:6] for row in rows]

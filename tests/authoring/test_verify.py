@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,7 @@ from toy_kit import change, flip_a_byte, store_version, toy_assignment
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.authoring.fixtures.terms import Term
-from autograder.authoring.fixtures.verify import ENOUGH, movement, regenerate_into, verify
+from autograder.authoring.fixtures.verify import ENOUGH, difference_text, movement, regenerate_into, verify
 from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
 from autograder.vocabulary.errors import FixtureError
@@ -167,3 +168,42 @@ def test_term_set_is_verified_only_with_its_secret(kit: Path) -> None:
     flip_a_byte(kit / "spring" / RAMP)
     with pytest.raises(FixtureError, match=r"ramp-values\.safetensors is not the file"):
         verify(toy_assignment(kit), kit / "spring", secret)
+
+
+# What changed between two sets
+
+
+def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
+    toy = kit / "fixtures/toy"
+    assert difference_text(toy, toy).splitlines() == [
+        f"A  {toy}: the open set, 3 cases",
+        f"B  {toy}: the open set, 3 cases",
+        "All cases are the same.",
+    ]
+
+
+def test_diff_of_terms_names_term_and_changed_cases(kit: Path) -> None:
+    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
+    lines = difference_text(kit / "fixtures/toy", kit / "spring").splitlines()
+    assert lines[1:] == [
+        f"B  {kit / 'spring'}: term 2027-spring, 3 cases",
+        "  ramp-large  is another one",
+    ]
+
+
+def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path) -> None:
+    toy = tmp_path / "fixtures/toy"
+    for name in ("fixtures", "solution"):
+        shutil.copytree(kit / name, tmp_path / name)
+    change(toy / "items.toml", 'public = ["shift-small"]\nhidden = []', 'public = ["shift-new"]\nhidden = []')
+    change(toy / "cases.py", '        ("shift-small"', '        ("shift-new"')
+    change(toy / "cases.py", '("ramp-small", "two rows"', '("ramp-small", "2 rows"')
+    change(toy / "mistakes.py", '    Mistake("not-scaled"', '    Mistake("scaled-not"')
+    change(toy / "cases.py", '"row column", "float64")', '"row column", "float64", rtol=1e-3)')
+    regenerate_into(toy, toy)
+    assert difference_text(kit / "fixtures/toy", toy).splitlines()[2:] == [
+        "  shift-small  is gone",
+        "  shift-new  is new",
+        "  ramp-small  is another one",
+        "  ramp-large  is another one",
+    ]

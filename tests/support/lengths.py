@@ -17,7 +17,7 @@ LONGEST = (  # by processor time, in short first: a file begun last would keep a
     "test_golden", "test_interpreter", "test_cases", "test_frames", "test_pages", "test_unearned",
     "test_practice_study", "test_hidden_cases", "test_source_notebook", "test_check", "test_release",
     "test_verify", "test_odd_answers", "test_benchmarks", "test_course_option",
-    "test_doctor", "test_diff", "test_architecture",
+    "test_doctor", "test_architecture",
 )  # fmt: skip
 
 

@@ -41,14 +41,18 @@ from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number
 
 FIRST = "first-run-this"
-TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).resolve().parents[1] / "templates"),
+    trim_blocks=True,
+    keep_trailing_newline=True,
+    undefined=jinja2.StrictUndefined,
+)  # nothing is escaped: these are no pages
 LOOKED_FOR = ("torch", "einops")  # of an assignment's packages, what is not there as a matter of course
 
 
 def template(file: str, **values: object) -> str:
-    """Fill in a template of what students get."""
-    text = (TEMPLATES / f"{file}.j2").read_text(encoding="utf-8")
-    return str(jinja2.Template(text, trim_blocks=True, keep_trailing_newline=True).render(**values))
+    """Fill in a template of what an author or students get."""
+    return ENVIRONMENT.get_template(f"{file}.j2").render(values)
 
 
 def first_cell(assignment: str, packages: Sequence[str] = PACKAGES) -> str:
