@@ -114,8 +114,7 @@ class Sandbox:
             elif asked[done].item in lost:
                 outcomes.append(lost[asked[done].item])
             else:
-                with contextlib.closing(self._start_worker(program, memory, seconds)) as worker:
-                    worker.await_ready()
+                with self.worker(program, seconds, memory) as worker:
                     needed = sorted({request.probe for request in requests if request.probe})  # a canary needs none
                     loaded = worker.load(program, loading, needed)
                     if loaded is None:
@@ -127,11 +126,19 @@ class Sandbox:
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda pair: pair[0])]
 
     @contextlib.contextmanager
-    def worker(self, program: Program, seconds: float) -> Iterator[Worker]:
-        """Give a worker that has loaded nothing, for so many seconds of processor time."""
-        with contextlib.closing(self._start_worker(program, MEMORY_MEGABYTES, seconds)) as worker:
-            worker.await_ready()
-            yield worker
+    def worker(self, program: Program, seconds: float, megabytes: float = MEMORY_MEGABYTES) -> Iterator[Worker]:
+        """Give a worker that has loaded nothing, for so many seconds of processor time and so much memory."""
+        started: Worker
+        if self._fork:
+            server = self._running_server(torch=program.torch)
+            if {"landlock", "namespaces"} & set(self._layers):
+                refuse_if_within_reach(server.readable)
+            started = ForkedWorker(server, program, megabytes, seconds)
+        else:
+            started = FreshWorker(torch=program.torch)
+        with contextlib.closing(started):
+            started.await_ready()
+            yield started
 
     def _run_until_lost(
         self,
@@ -167,14 +174,6 @@ class Sandbox:
                     return
                 if _lost(answer) or answer.status == "out_of_memory" or answer.detail == OUT_OF_TIME.detail:
                     return
-
-    def _start_worker(self, program: Program, megabytes: float, seconds: float) -> Worker:
-        if not self._fork:
-            return FreshWorker(torch=program.torch)
-        server = self._running_server(torch=program.torch)
-        if {"landlock", "namespaces"} & set(self._layers):
-            refuse_if_within_reach(server.readable)
-        return ForkedWorker(server, program, megabytes, seconds)
 
     def _running_server(self, *, torch: bool) -> Server:
         """Return the server; another one where torch is needed and it has none, or is not and it has."""

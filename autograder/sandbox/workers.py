@@ -293,7 +293,6 @@ class FreshWorker(Worker):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            bufsize=0,
             env=environment(),
             start_new_session=True,
         )
@@ -515,7 +514,8 @@ class ThreadedPipes(Pipes):
     def _pass_on(self, requests: BinaryIO) -> None:
         with contextlib.suppress(OSError), requests:
             while (frame := self._frames.get()) is not None:
-                frames.send(requests, frame)
+                requests.write(frame)
+                requests.flush()
 
     def _collect(self, answers: BinaryIO) -> None:
         with contextlib.suppress(frames.FrameError, OSError), answers:
@@ -525,7 +525,7 @@ class ThreadedPipes(Pipes):
 
     def _count_output(self, output: BinaryIO) -> None:
         with contextlib.suppress(OSError), output:
-            while chunk := output.read(CHUNK):
+            while chunk := os.read(output.fileno(), CHUNK):
                 self._count(chunk)
 
 

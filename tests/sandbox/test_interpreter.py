@@ -158,18 +158,6 @@ def test_result_comes_back_from_another_process() -> None:
     assert run_in_subprocess(int, "ff", base=16) == 255
 
 
-def test_imports_stay_in_their_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("of_theirs", "of_ours"):
-        (tmp_path / f"{name}.py").write_text("VALUE = 7\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert importlib.import_module("of_ours").VALUE == 7
-    assert run_in_subprocess(eval, "__import__('of_theirs').VALUE, 'of_ours' in __import__('sys').modules") == (
-        7,
-        False,
-    )
-    assert "of_theirs" not in sys.modules
-
-
 def test_exception_of_subprocess_keeps_type_text_and_place() -> None:
     with pytest.raises(UsageError, match="There is no assignment 'nix'") as caught:
         run_in_subprocess(find_assignment, KIT, "nix")

@@ -108,14 +108,6 @@ def test_function_gets_inputs_and_parameters(converse: Converse) -> None:
     assert values_of(seen) == [20, 30]
 
 
-def test_given_modules_are_importable(converse: Converse) -> None:
-    source = "from given_under_test import WORD, double\nimport given_under_test\n" + returning("double(len(WORD))")
-    loaded, seen = converse(source, {"probe": "fact"})
-    assert loaded == "loaded"
-    assert isinstance(seen, Observation)
-    assert seen.facts["fact"] == 10
-
-
 @pytest.mark.parametrize(
     ("source", "kind", "line", "code"),
     [

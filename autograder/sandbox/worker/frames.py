@@ -21,7 +21,6 @@ MAX_BLOB = 64 * 2**20
 MAX_ANSWER = (256 * 2**10, 16 * 2**20)  # header and blob of what a worker says: a hundred times what honest ones do
 MAX_SHARED = 2**14  # bytes of a header that is parsed once for all who send it
 SHARED = 1024
-CHUNK = 2**20
 
 
 class FrameError(Exception):
@@ -73,37 +72,22 @@ def encode(encoded: bytes, blob: bytes = b"", number: int | None = None) -> byte
 
 def write(stream: BinaryIO, header: dict[str, Any], blob: bytes = b"") -> None:
     """Send one frame; raise FrameError where it would be over the caps."""
-    send(stream, encode(encode_header(header), blob))
-
-
-def send(stream: BinaryIO, frame: bytes) -> None:
-    """Send an encoded frame whole, even where the stream takes it in parts."""
-    left = memoryview(frame)
-    while left:
-        left = left[stream.write(left) :]
+    stream.write(encode(encode_header(header), blob))
     stream.flush()
 
 
-def read(stream: BinaryIO, caps: tuple[int, int] | None = None) -> Frame | None:
-    """Read the next frame, or None where the stream ends between frames; raise FrameError on anything else."""
-    prefix = _read_up_to(stream, PREFIX.size)
-    if not prefix:
-        return None
-    if len(prefix) < PREFIX.size:
-        raise FrameError("the stream ended inside a frame")
-    header, blob = _lengths(prefix, caps or (MAX_HEADER, MAX_BLOB))
-    frame = Frame(_read_up_to(stream, header), _read_up_to(stream, blob))
-    if len(frame.encoded) < header or len(frame.blob) < blob:
+def read(stream: BinaryIO, caps: tuple[int, int] = (MAX_HEADER, MAX_BLOB)) -> Frame | None:
+    """Read the next frame, or None where the stream ends between frames; raise FrameError on anything else.
+
+    stream   buffered: it gives as much as is asked for, unless it ends
+    """
+    received = bytearray(stream.read(PREFIX.size))
+    if len(received) == PREFIX.size:
+        received += stream.read(sum(_lengths(received, caps)))
+    frame = take(received, caps)
+    if frame is None and received:
         raise FrameError("the stream ended inside a frame")
     return frame
-
-
-def _read_up_to(stream: BinaryIO, size: int) -> bytes:
-    chunks = []
-    while size > 0 and (chunk := stream.read(min(size, CHUNK))):
-        chunks.append(chunk)
-        size -= len(chunk)
-    return b"".join(chunks)
 
 
 def take(received: bytearray, caps: tuple[int, int]) -> Frame | None:
@@ -120,7 +104,7 @@ def take(received: bytearray, caps: tuple[int, int]) -> Frame | None:
     return frame
 
 
-def _lengths(prefix: bytes | bytearray, caps: tuple[int, int]) -> tuple[int, int]:
+def _lengths(prefix: bytearray, caps: tuple[int, int]) -> tuple[int, int]:
     magic, header, blob = PREFIX.unpack_from(prefix)
     if magic != MAGIC or header > caps[0] or blob > caps[1]:
         raise FrameError("not a frame, or one over the cap")
