@@ -528,21 +528,16 @@ def call_lines(case: Case, *, arrays: bool = True) -> list[str]:
     lines = []
     for name in listed:
         if name in formulas:
-            lines.append(_lambda_line(name, formulas[name], case.values))
+            parameters, library = formulas[name]["of"].split(), "np" if case.values == NUMPY else "math"
+            functions = "|".join(word for word in (*CURVES, "pi", "e") if word not in parameters)
+            text = re.sub(rf"(?<![.\w])({functions})\b", rf"{library}.\1", formulas[name]["is"])
+            lines.append(f"{name} = lambda {', '.join(parameters)}: {text}")
         elif name in case.inputs and arrays:
             lines += _array_lines(name, case)
     words = {name: name if name in case.inputs or name in formulas else repr(known[name]) for name in listed}
     by_name = params.get("by_name", ())
     arguments = [f"{name}={words[name]}" if name in by_name else words[name] for name in listed]
     return [*lines, f"{params['function']}({', '.join(arguments)})"]
-
-
-def _lambda_line(name: str, formula: Mapping[str, str], values: str) -> str:
-    parameters = formula["of"].split()
-    library = "np" if values == NUMPY else "math"
-    functions = "|".join(word for word in (*CURVES, "pi", "e") if word not in parameters)
-    text = re.sub(rf"(?<![.\w])({functions})\b", rf"{library}.\1", formula["is"])
-    return f"{name} = lambda {', '.join(parameters)}: {text}"
 
 
 def _array_lines(name: str, case: Case) -> list[str]:

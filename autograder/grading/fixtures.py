@@ -145,16 +145,6 @@ class Case:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
-def is_finite(array: Array) -> bool:
-    """Tell whether every value is finite; integers and booleans always are."""
-    return bool(np.isfinite(array).all())
-
-
-def are_flags(array: Array | None) -> bool:
-    """Tell whether whole numbers are truth values, as a probe returns them."""
-    return array is not None and array.dtype.kind == "i" and bool(np.isin(array, (0, 1)).all())
-
-
 def _numbers_in(value: Any) -> list[float]:
     """Collect the numbers in a JSON value, however deep; truth values are none."""
     if isinstance(value, dict | list):

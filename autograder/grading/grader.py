@@ -20,7 +20,7 @@ from autograder.grading.details import Details, curve_of, fingerprint, picture_o
 from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
 from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, load_failure, withhold
-from autograder.grading.known_mistakes import Answer, names_of_items
+from autograder.grading.known_mistakes import names_of_items
 from autograder.grading.wording import about_updates, which_case
 from autograder.sandbox.calls import Outcome, Program
 from autograder.submissions.submission import Function, Submission, outline, quoted, written
@@ -185,7 +185,8 @@ class Grading:
         every = [one for verdicts in judged.values() for one in verdicts]
         for function in dict.fromkeys(one.case.function for one in every if not one.passed):
             cases = [one.case for one in every if one.case.function == function]
-            names |= names_of_items(cases, {case.id: _answer_of(by_case[case.id]) for case in cases})
+            ran = {case.id: by_case[case.id] for case in cases}
+            names |= names_of_items(cases, {name: one.observation or one.raised for name, one in ran.items()})
         return cls(grader, submission, sandbox, items, program, functions, by_case, judge, judged, names)
 
     def results(self) -> list[ItemResult]:
@@ -278,11 +279,6 @@ class Grading:
             code={name: text for name, text in code.items() if name in {item.function for item in wrong}},
             calls=calls_of(results, fixtures.cases),
         )
-
-
-def _answer_of(outcome: Outcome) -> Answer | None:
-    """Return what there is to look at: what was returned, or the exception."""
-    return outcome.observation if outcome.observation is not None else outcome.raised
 
 
 def not_graded(item: Item, reason: str) -> ItemResult:

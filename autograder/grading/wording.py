@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from autograder.grading.compare import Mismatch, right_places
-from autograder.grading.fixtures import Case, Expectation, are_flags
+from autograder.grading.fixtures import Case, Expectation
 from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned
 from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.vocabulary.text import visible
@@ -251,8 +251,10 @@ def _values_line(case: Case, mismatch: Mismatch) -> str:
     near = "\nalmost right: look at constants, divisors and precision" if is_near_miss(mismatch) else ""
     if case.values != TORCH and not _shape(expectation):
         return f"{expectation.what}\n{_how_many(mismatch)}{near}"
-    flags = "dtype" in expectation.forgiven and are_flags(expectation.array)
-    dtype = "" if case.values == PYTHON or flags else mismatch.returned.dtype
+    array = expectation.array
+    dtype = "" if case.values == PYTHON else mismatch.returned.dtype
+    if "dtype" in expectation.forgiven and array is not None and array.dtype.kind == "i" and {*array.flat} <= {0, 1}:
+        dtype = ""  # truth values, as a probe returns them
     return f"{expectation.what}   {dtype}{named_shape(expectation)}\n{_how_many(mismatch)}{near}"
 
 
