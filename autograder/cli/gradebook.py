@@ -118,7 +118,7 @@ def serve(
     ] = None,
     requests: Annotated[
         Path | None,
-        typer.Option("--requests", readable=False, help="A form's CSV: who asks for a regrade, of which item, why."),
+        typer.Option("--requests", readable=False, help="A form's CSV, student,item,reason: who asks for a regrade."),
     ] = None,
     name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
