@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from autograder.checking.fault_lines import SECONDS_OF_CHECK, excerpt, fault_lines
-from autograder.checking.handout import newer_zip
-from autograder.checking.terminal import CLEAR_LINE, has_colours
 from autograder.grading.assignment import PACKAGES, Assignment, Item, nearest_root
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.counterexamples import with_calls
@@ -78,9 +76,8 @@ class Checker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the submission; on a newer handout, and on another torch than grading's."""
-        chosen = self._grader.assignment
-        return (*newer_zip(chosen), *other_torch(chosen), *self._submission.notes)
+        """Notes on the submission, and on another torch than grading's."""
+        return (*other_torch(self._grader.assignment), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
         """Report on these items, or on all.
@@ -164,7 +161,7 @@ class HastySandbox:
     """Runs as `sandbox` does, but tries no other case of a function after a call that lost its process."""
 
     def __init__(self, sandbox: Sandbox, stream: TextIO | None = None) -> None:
-        """Show progress on `stream`, stderr without one."""
+        """Mention slow calls on `stream`, stderr without one."""
         self._sandbox, self._stream = sandbox, stream or sys.stderr
 
     @property
@@ -178,7 +175,7 @@ class HastySandbox:
         The sandbox skips the rest of an item after a call that lost its process. Here a function is one item to it.
         """
         by_function = [replace(request, item=request.function) for request in requests]
-        with Progress(self._stream, len(requests)) as progress:
+        with Progress(self._stream) as progress:
             self._sandbox.begun = progress.begun
             outcomes = self._sandbox.run(program, by_function, load_timeout=load_timeout)
         return [
@@ -188,12 +185,11 @@ class HastySandbox:
 
 
 class Progress:
-    """Shows which function runs: in a terminal a line that goes away, anywhere a sentence on one that takes long."""
+    """Mentions a call that takes long, once for each function."""
 
-    def __init__(self, stream: TextIO, total: int) -> None:
-        """Show nothing yet; `total` is how many calls there will be."""
-        self._stream, self._in_terminal = stream, has_colours(stream)
-        self._done, self._total = 0, total
+    def __init__(self, stream: TextIO) -> None:
+        """Say nothing yet."""
+        self._stream = stream
         self._mentioned: set[str] = set()
         self._timer: threading.Timer | None = None
 
@@ -202,19 +198,15 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End, and leave no line behind."""
+        """End, and wait for what is being written."""
         if self._timer:
             self._timer.cancel()
             self._timer.join()
-        self._show()
 
     def begun(self, request: Request) -> None:
-        """Show a call that is about to be made."""
+        """Wait for a call that is about to be made."""
         if self._timer:
             self._timer.cancel()
-        self._done += 1
-        if self._in_terminal:
-            self._show(f"{request.function} ({min(self._done, self._total)} of {self._total}) …")
         if request.function not in self._mentioned:
             self._timer = threading.Timer(SLOW_AFTER, self._mention, [request.function])
             self._timer.daemon = True
@@ -222,8 +214,5 @@ class Progress:
 
     def _mention(self, function: str) -> None:
         self._mentioned.add(function)
-        self._show(f"{function} has been running for {SLOW_AFTER:.0f} s: does a loop in it ever end?\n")
-
-    def _show(self, text: str = "") -> None:
-        self._stream.write((CLEAR_LINE if self._in_terminal else "") + text)
+        self._stream.write(f"{function} has been running for {SLOW_AFTER:.0f} s: does a loop in it ever end?\n")
         self._stream.flush()

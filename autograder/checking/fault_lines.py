@@ -9,12 +9,13 @@ chooses which line of its own is marked.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from autograder.checking.repairs import Repair, Text
+from autograder.checking.repairs import Repair, Text, words_of
 from autograder.grading.compare import compare
 from autograder.grading.details import Details
 from autograder.grading.fixtures import Case
@@ -29,9 +30,9 @@ from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 MAX_CHARACTERS = 60_000  # of a submission that is searched
 # Changes of one function; of one with many variables, as a training loop. They are counted since a mark must not depend
 # on how busy the machine is; the clock is there for who makes the search slow.
-MAX_TRIALS, MAX_TRIALS_LONG = 600, 240
-LOST = 50  # changes that count for one that ends the worker, as by a hang
-CALL_SECONDS = 2.0
+MAX_TRIALS, MAX_TRIALS_LONG = 600, 400
+MAX_LOST = 4  # changes that end the worker, as by a hang
+CALL_SECONDS = 1.0
 SECONDS, SECONDS_OF_CHECK = 60.0, 5.0  # for all functions of a submission: an honest one needs about one
 MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
@@ -56,7 +57,7 @@ def fault_lines(
 ) -> dict[str, int]:
     """Return item → the line of the source that it is about; without those items of which that is not certain."""
     lines: dict[str, int] = {}
-    searched: dict[str, set[str]] = {}
+    searched: dict[str, dict[str, Set[str]]] = {}
     for item in items:
         if item.verdict in ("passed", "missing", "not_graded") or item.message.startswith(NOT_REACHED):
             continue
@@ -64,11 +65,13 @@ def fault_lines(
         if line is not None:
             lines[item.item] = line
         elif item.verdict == "failed":
-            searched.setdefault(item.function, set()).add(item.item)
+            words = words_of(f"{item.title} {item.message} {item.hint}")
+            searched.setdefault(item.function, {})[item.item] = words
+    right = {item.function for item in items}.difference(item.function for item in items if item.verdict != "passed")
     until = time.perf_counter() + seconds
     for function, failed in searched.items():
         try:
-            lines |= Search(grader, submission, function, sandbox, until).lines(failed)
+            lines |= Search(grader, submission, function, sandbox, until).lines(failed, right)
         except Exception:  # whatever was handed in: a page without a mark is a page
             continue
     return lines
@@ -125,12 +128,16 @@ class Search:
         self._worker: Worker | None = None
         self._closing = contextlib.ExitStack()
 
-    def lines(self, failed: Collection[str]) -> dict[str, int]:
-        """Return item → line, of those failed items of which a line is found."""
+    def lines(self, failed: Mapping[str, Set[str]], right: Set[str]) -> dict[str, int]:
+        """Return item → line, of those failed items of which a line is found.
+
+        failed   items with the words that a student reads of each
+        right    functions that need no change
+        """
         if len(self._source) > MAX_CHARACTERS:
             return {}
         try:
-            text = Text(self._source, self._function)
+            text = Text(self._source, self._function, right)
         except UNPARSABLE:
             return {}
         with self._closing:
@@ -138,7 +145,7 @@ class Search:
             before = dict(zip(self._requests, outcomes, strict=False))
             return self._lines(text, failed, before) if len(before) == len(self._requests) else {}
 
-    def _lines(self, text: Text, failed: Collection[str], before: Mapping[str, Outcome]) -> dict[str, int]:
+    def _lines(self, text: Text, failed: Mapping[str, Set[str]], before: Mapping[str, Outcome]) -> dict[str, int]:
         failures = {key: self._failure(key, outcome) for key, outcome in before.items()}
         right = {key for key, failure in failures.items() if not failure}
         left: dict[str, list[str]] = {}
@@ -147,13 +154,17 @@ class Search:
                 left.setdefault(case.item, []).append(key)
         passing = frozenset[int]().union(*(before[key].lines for key in right))
         found: dict[str, int] = {}
+        sought: list[str] = []
         while left:
             item = min(left, key=lambda item: len(before[left[item][0]].lines))  # the one that runs least of the text
             first = min(left[item], key=lambda key: len(before[key].lines))
             executed = frozenset.intersection(*(before[key].lines for key in left[item]))
-            for repair, source in self._mending(
-                text, text.repairs(executed, executed - passing, failures[first]), first
-            ):
+            repairs = text.repairs(executed, executed - passing, failures[first], failed[item], {*found.values()})
+            trials = (MAX_TRIALS_LONG if text.is_long else MAX_TRIALS) // len(sought := [*sought, item])
+            pairs = itertools.islice(
+                text.pairs(sorted(repairs, key=lambda repair: repair.line in passing)), trials // 2
+            )
+            for repair, source in self._mending(text, itertools.chain(repairs[:trials], pairs), first):
                 asked = [replace(request, source=source) for request in self._requests.values()]
                 passed = {
                     key
@@ -168,33 +179,30 @@ class Search:
             alone = text.statements(executed - passing)
             if item in left and passing and len(alone) == 1:  # a branch of one statement
                 found[item] = alone.pop()
+            elif item in left and (again := executed.intersection(found.values())):  # one fault, most often
+                found[item] = min(again)
+            elif item in left and failures[first] == "error" and before[first].observation is not None:
+                found[item] = text.begin  # nothing refuses what should be
             left.pop(item, None)
         return found
 
     def _mending(self, text: Text, repairs: Iterable[Repair], case: str) -> Iterator[tuple[Repair, str]]:
         """Yield each repair after which this case passes, with the repaired text."""
-        waiting = iter(repairs)
-        tried: dict[str, Repair] = {}
-        trials = MAX_TRIALS_LONG if text.is_long else MAX_TRIALS
+        tried: set[str] = set()
         lost = 0
-        while time.perf_counter() < self._until:
-            batch: list[str] = []
-            for repair in waiting:
-                source = text.with_repair(repair)
-                if source not in tried:
-                    tried[source] = repair
-                    batch.append(source)
-                if len(batch) == BATCH:
-                    break
-            if not batch or len(tried) + LOST * lost > trials:
-                return
-            while batch:
-                seen = self._calls([replace(self._requests[case], source=source) for source in batch])
-                for source, outcome in zip(batch, seen, strict=False):
+        for batch in iter(lambda: list(itertools.islice(repairs, BATCH)), []):
+            sources = {text.with_repair(repair): repair for repair in reversed(batch)}
+            waiting = [source for source in reversed(sources) if source not in tried]
+            tried.update(sources)
+            while waiting:
+                if time.perf_counter() > self._until or lost > MAX_LOST:
+                    return
+                seen = self._calls([replace(self._requests[case], source=source) for source in waiting])
+                for source, outcome in zip(waiting, seen, strict=False):
                     if not self._failure(case, outcome):
-                        yield tried[source], source
-                batch = batch[len(seen) :]
-                lost += bool(batch)
+                        yield sources[source], source
+                lost += len(seen) < len(waiting)
+                waiting = waiting[len(seen) :]
 
     def _failure(self, key: str, outcome: Outcome) -> str:
         """Return on which rung a case fails, or how its call ended; "" where it passes."""

@@ -1,4 +1,4 @@
-"""A handout's folder: what the kit put there, how a newer handout renews it, and whether a newer zip lies about.
+"""A handout's folder: what the kit put there, and how a newer handout renews it.
 
 What a student or an instructor wrote there is never replaced: a file is the kit's while it is as a RECORD says. The
 copies of the checker and of the cases are the kit's alone, with records of their own, since git does not keep them.
@@ -6,13 +6,10 @@ copies of the checker and of the cases are the kit's alone, with records of thei
 
 from __future__ import annotations
 
-import contextlib
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder.grading.assignment import Assignment, find_assignment
-from autograder.grading.fixtures import MANIFEST
+from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (
     ENGINE,
@@ -67,25 +64,6 @@ def update(target: Path) -> None:
         _renew(target, {name: data for name, data in files.items() if name not in yours})
     print(f"{target}: checker, cases and what you have not changed are those of {source} now.")
     print(f"Kept as you have them: {visible(', '.join(yours))}." if yours else "You had changed nothing.")
-
-
-def newer_zip(assignment: Assignment) -> tuple[str, ...]:
-    """Note a zip with other cases that came to this machine after those in the handout's own folder, if one did."""
-    folder, name = assignment.folder.parents[1], assignment.name
-    manifest = assignment.folder / MANIFEST
-    places = () if (folder / "solution").is_dir() else (folder, folder.parent, Path("~/Downloads"))
-    with contextlib.suppress(OSError, RuntimeError):  # no home, or a place that may not be looked at
-        present, since = manifest.read_bytes(), manifest.stat().st_ctime  # the dates of a zip's entries say nothing
-        for path in [path for place in places for path in sorted(place.expanduser().glob(f"{name}*.zip"))]:
-            if path.stat().st_mtime <= since:
-                continue
-            with contextlib.suppress(OSError, LookupError, ValueError, RuntimeError, zipfile.BadZipFile):
-                with zipfile.ZipFile(path) as opened:
-                    packed = opened.read(f"{name}/fixtures/{name}/{MANIFEST}")
-                if packed != present:
-                    note = "came after the cases here and holds others: README.md says how to update"
-                    return (f"{visible(str(path))} {note}",)
-    return ()
 
 
 def _renew(folder: Path, files: Mapping[str, bytes]) -> None:

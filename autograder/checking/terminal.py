@@ -1,4 +1,4 @@
-"""What a terminal can show: its width, its colours, a line that goes away again, letters of any script."""
+"""What a terminal can show: its width, its colours, letters of any script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from autograder.vocabulary.report_text import WIDTH
 
 NARROWEST = 60
 COLOURS = {"PASS": "32", "FAIL": "31", "TODO": "33", "ERR ": "31"}  # ANSI: green, red, yellow
-CLEAR_LINE = "\r\x1b[K"
 CLEAR_SCREEN = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what has scrolled off it, and the cursor to the top
 # Of the Windows console: the handle of the output, and processed | wrapped | virtual terminal.
 STD_OUTPUT_HANDLE, CONSOLE_MODE = -11, 7

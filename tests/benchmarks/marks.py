@@ -43,8 +43,9 @@ def main() -> None:
                 report = grader.grade(submission, sandbox)
                 for function in one["function"].split(", "):
                     items = [i for i in report.items if i.function == function and i.verdict != "passed"]
+                    passed = [item for item in report.items if item.verdict == "passed"]
                     began = time.perf_counter()
-                    lines = fault_lines(grader, submission, items, sandbox)
+                    lines = fault_lines(grader, submission, [*items, *passed], sandbox)
                     seconds = time.perf_counter() - began
                     kinds = [_kind(lines.get(item.item), one["lines"]) for item in items]
                     kind = collections.Counter(kinds).most_common(1)[0][0] if kinds else "unseen"

@@ -20,7 +20,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult
 
 CORPUS = Path(__file__).with_name("wrong_answers.toml")
-RIGHT_SHARE, WRONG_SHARE = 0.45, 0.15  # of the corpus, less than what is reached and more
+RIGHT_SHARE, WRONG_SHARE = 0.65, 0.15  # of the corpus, less than what is reached and more
 FUNCTION = """\
 def f(x, old, mode):
     centered = x - x.mean(dim=-1, keepdim=True)
@@ -46,13 +46,39 @@ def f(x, old, mode):
         ("f(x, y)", "f(y, x)"),
         ("g(x)", "g(x, old=old)"),
         ("old or 0.2", "old if old is not None else 0.2"),
+        ("torch.sqrt(x * y / old)", "torch.sqrt(y / old) * x"),
+        ("x.clamp(1, 2) * old", "torch.minimum(x.clamp(1, 2) * old, x * old)"),
+        ("(-x).expm1() + x", "(-(-x)).expm1() + (-x)"),
+        ("x.exp().sum(-1).log()", "x.logsumexp(-1)"),
+        ("x / old", "(x - old).exp()"),
+        ("y.detach()", "(unused if unused is not None else y.detach())"),
+        ("[a for a in x for b in y]", "[a for b in y for a in x]"),
     ],
 )
 def test_change_that_undoes_a_usual_mistake_is_tried(wrong: str, right: str) -> None:
-    source = f"import torch\nEPS = 1\ndef f(x, old, a, b, y):\n    z = {wrong}\n    return z\n"
+    source = f"import torch\nEPS = 1\ndef f(x, old, a, b, y, unused=None):\n    z = {wrong}\n    return z\n"
     text = Text(source, "f")
-    tried = {text.with_repair(repair).split("    z = ")[-1].split("\n")[0] for repair in text.repairs((), (), "values")}
-    assert right in tried
+    texts = (text.with_repair(repair) for repair in text.repairs((), (), "values"))
+    no_brackets = str.maketrans("", "", "()")
+    tried = {changed.split("    z = ")[-1].split("\n")[0].translate(no_brackets) for changed in texts}
+    assert right.translate(no_brackets) in tried
+
+
+def test_second_change_of_a_statement_is_tried_too() -> None:
+    text = Text("def f(x):\n    share = x / (x + 1)\n    return share\n", "f")
+    tried = {text.with_repair(repair).split("\n")[1].strip() for repair in text.pairs(text.repairs((), (), "values"))}
+    assert "share = (x - 1) / x" in tried
+
+
+def test_changed_text_keeps_the_lines_of_the_rest() -> None:
+    source = (
+        "def f(x):\n    if x:\n        y = 1\n    elif x > 2:\n        y = (1 +\n             x)  # why\n    return y\n"
+    )
+    text = Text(source, "f")
+    texts = [text.with_repair(repair) for repair in text.repairs((), (), "values") if repair.kind != "refused"]
+    assert all(len(changed.split("\n")) >= len(source.split("\n")) for changed in texts)
+    assert any("    elif x >= 2:" in changed for changed in texts)
+    assert any("y = 1 - x  # why\n\n    return y" in changed for changed in texts)
 
 
 def test_changed_text_leaves_out_what_the_function_does_not_use() -> None:

@@ -17,7 +17,7 @@ import toy_kit
 from toy_kit import regenerate_into
 
 from autograder.authoring.handout.release import handout_files, zip_bytes
-from autograder.checking.handout import COPIES, newer_zip
+from autograder.checking.handout import COPIES
 from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.files import RECORD
 
@@ -127,25 +127,3 @@ def test_renamed_function_is_named_to_whoever_has_the_old(kit: Path, begun: Path
     assert told in " ".join(done.stdout.split())
     (begun / "toy.py").write_text(WORK)
     assert run(begun, "check", "--item", "ramp-values").returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("where", "changed", "days", "said"),
-    [
-        ("..", True, 1, True),
-        (".", True, 1, True),
-        ("..", False, 1, False),
-        ("..", True, -1, False),
-    ],
-)
-def test_later_zip_with_other_cases_is_named(
-    kit: Path, begun: Path, where: str, changed: bool, days: int, said: bool
-) -> None:
-    path = begun / where / "toy (1).zip"
-    path.write_bytes(released(kit, *[MORE_POINTS] * changed))
-    came = (begun / "fixtures/toy/manifest.json").stat().st_ctime + 86_400 * days
-    os.utime(path, (came, came))
-    (begun / "toy-broken.zip").write_bytes(b"no zip")
-    notes = newer_zip(find_assignment(begun))
-    assert bool(notes) == said
-    assert not said or "toy (1).zip came after the cases here and holds others" in notes[0]
