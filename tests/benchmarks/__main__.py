@@ -58,6 +58,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=_numbers, default=[10, 100, 1000], help="sizes of class (default 10,100,1000)")
     parser.add_argument("--on-cluster", type=int, default=20, help="the class over Dask (default 20; aim 10000)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
+    parser.add_argument("--assignment", default="policy_gradient", help="what is graded (default policy_gradient)")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
     parser.add_argument("--against", default="pytest,nbgrader", help="whom to compare with")
     parser.add_argument("--tools", default=sys.executable, help="the Python that has nbgrader")
@@ -68,7 +69,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Measure, print, write."""
     asked = options()
-    assignment = find_assignment(ROOT, "policy_gradient")
+    assignment = find_assignment(ROOT, asked.assignment)
     path = assignment.folder / "submissions" / asked.submission / f"{assignment.module}.py"
     layers = layers_for("best")
     result: dict[str, Any] = {"machine": machine(asked.tools, layers)}
