@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
+import time
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,13 +37,23 @@ from autograder.submissions.handed_in import UNPACKED_BY_PIECES
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import Row, alone, file_stem, open_regular, read_rows, writing
+from autograder.vocabulary.files import (
+    Row,
+    alone,
+    beginning,
+    file_stem,
+    open_regular,
+    read_rows,
+    write_atomically,
+    writing,
+)
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000
 REQUESTS, MAX_REQUESTS, MAX_REASON = "regrade.txt", 16 * 1024, 1000  # the file; bytes of it; characters of a reason
 MAX_LISTED = 20  # requests of nobody, and large changes, that are told in a sentence
+PRESENCE, PRESENT_SECONDS, MOST_PRESENT = ".live", 15.0, 50  # a page asks every other second
 RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?\b:?(.+?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
 MAX_RUBRIC = 90  # characters of a line of the guide beside its box
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
@@ -294,7 +306,7 @@ class LiveFolder:
         return answered
 
     def around(self, stem: str) -> dict[str, str]:
-        """Find the student before, the one after, and the next who waits for staff; "" for none."""
+        """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
         history = self.history()
@@ -304,11 +316,30 @@ class LiveFolder:
             for item in {*self.answers.get(student, {}), *self.requests.get(student, {})}
             if self._choice(student, item, 0.0, history.get((file_stem(student), item), ())).is_open
         }
+        waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
         return {
             "previous": stems[place - 1] if place else "",
             "next": stems[place + 1] if place + 1 < len(stems) else "",
             "open": next((other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting), ""),
         }
+
+    def look_at(self, place: str) -> None:
+        """Note that a page is looked at: servers that several members of staff run see each other by such files."""
+        with contextlib.suppress(OSError):  # a folder that is there to be read alone
+            (self.folder / PRESENCE).mkdir(exist_ok=True)
+            note = json.dumps({"who": self.who, "at": place, "when": time.time()})
+            write_atomically(self.folder / PRESENCE / f"{file_stem(self.who)}.json", note, lasting=False)
+
+    def others(self) -> dict[str, str]:
+        """Say who else looks at what just now, by name."""
+        others = {}
+        for path in sorted((self.folder / PRESENCE).glob("*.json"))[:MOST_PRESENT]:
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                seen = json.loads(beginning(path))
+                if 0 <= time.time() - seen["when"] < PRESENT_SECONDS:
+                    others[visible(str(seen["who"]), 40)] = str(seen["at"])
+        others.pop(visible(self.who, 40), None)
+        return others
 
     def is_grading(self) -> bool:
         """Tell whether a run is writing into the folder."""

@@ -263,10 +263,18 @@ def send_gradebook(page: Page) -> None:
 
 
 def tell_version(page: Page) -> None:
-    """Say whether an open page has changed, and whether a run is going on; it asks all along."""
+    """Say whether an open page has changed, who else has it open, and whether a run is going on; it asks all along."""
     stem, question = _stem(page.get_query_argument("student", "")), page.get_query_argument("question", "")
+    place = f"student {stem}" if stem else f"question {question}" if question else "the class"
+    page.grades.look_at(place)
+    others = page.grades.others()
+    here = ", ".join(name for name, at in others.items() if at == place)
+    sentence = f"Open here, too: {here}." if here else ""
+    if place == "the class" and others:
+        sentence = f"Marking now: {', '.join(f'{name} ({visible(at, 80)})' for name, at in others.items())}."
     # On the page of a question all marks stand together: it changes with each of them.
-    page.finish({"version": page.grades.version(stem or question), "grading": page.grades.is_grading()})
+    version = page.grades.version(stem or question)
+    page.finish({"version": version, "grading": page.grades.is_grading(), "others": sentence})
 
 
 def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:

@@ -575,6 +575,25 @@ def test_guide_gives_the_points_of_its_lines() -> None:
     assert rubric("3 points for anything") == []
 
 
+def test_others_on_a_page_are_named_and_their_students_left_to_them(serving: Serving) -> None:
+    browser = serving(graded("ada"), graded("cleo"))
+    browser.grades.requests = {"ada": {ITEM: "why"}}
+    bela = LiveFolder(browser.folder, ASSIGNMENT, "bela\u202e")
+
+    def told(query: str) -> str:
+        return str(json.loads(browser.ask(f"version{query}").text)["others"])
+
+    assert told("?student=ada") == ""
+    assert bela.others() == {"anna": "student ada"}
+    assert browser.grades.around("cleo")["open"] == "ada"
+    bela.look_at("student ada")
+    (browser.folder / ".live" / "damaged.json").write_text('{"at": "student ada", "when": "x", "who": []}')
+    assert told("?student=ada") == "Open here, too: bela\\u202e."
+    assert told("") == "Marking now: bela\\u202e (student ada)."
+    assert told(f"?question={QUESTION}") == ""
+    assert browser.grades.around("cleo")["open"] == ""
+
+
 # Who is not let in
 
 

@@ -83,7 +83,8 @@
         if (!isBusy()) return location.reload();
         reload.hidden = false;
         tell("This page has changed since it was opened.");
-      } else tell(now.grading ? "Grading goes on: this is what there is so far." : "Live: this page follows what is written.");
+      } else if (now.others) tell(now.others);
+      else tell(now.grading ? "Grading goes on: this is what there is so far." : "Live: this page follows what is written.");
     } catch {
       tell("The server does not answer: this is what there was last.");
       wait = 5 * EVERY;
