@@ -136,7 +136,7 @@ def compute_loss(
     raises          ValueError               unknown mode; unclipped or clipped without old_log_probs
 
     Responses with delta 0 count in the mean; where all deltas are 0 the loss is 0 and can be differentiated. Ratios can
-    be very large or small; nothing is limited but the ratio in mode clipped.
+    be very large or small, but do not overflow; only the ratio in mode clipped is limited.
     """
     ### BEGIN SOLUTION
     if mode not in ("naive", "unclipped", "clipped"):  # equivalent: the result has the wider dtype all the same
@@ -162,7 +162,7 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
         k3 = exp(x) - x - 1
 
     summed over pos, then averaged over batch and trial. However near or far the two are, the formula holds: x is not
-    limited.
+    limited, and exp(x) does not overflow.
 
     log_probs       float[batch trial pos]   of the policy being trained; the penalty is differentiable in it
     ref_log_probs   float[batch trial pos]   of the reference model, constants
