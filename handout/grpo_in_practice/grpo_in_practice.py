@@ -5,7 +5,8 @@ tokens. `mask` is 1 for a response's tokens, else 0: what stands there can be in
 
 House rules, for all functions: names, order and defaults of arguments as given; no argument changed; axes of any size,
 1 too, in any memory layout; a call depends on its arguments alone, and what it returned stays as it was. Compute where
-the arguments are, in the longest dtype of them or a longer one. What is called constant has no gradient, whatever graph
+the arguments are, in the longest dtype of them or a longer one; no exponential of a formula overflows, unless its
+docstring says so. What is called constant has no gradient, whatever graph
 it came with. Names of options are exact: any other is unknown, and the message of its ValueError holds it as given.
 """
 
@@ -45,7 +46,7 @@ def policy_loss(
         sequence    -min(s * A, clip(s) * A)
         cispo       -constant(clip(ratio)) * A * log_prob
 
-    With dual_clip = c, a token's loss is at most -c * A where A is negative. Each token's loss is then multiplied by
+    With dual_clip = c, a token's loss is min(loss, -c * A) where A is negative. Each token's loss is then multiplied by
     its weight, where weights are given, and one number made of all:
 
         token_mean        sum over all tokens / number of all tokens
@@ -88,7 +89,7 @@ def kl_penalty(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, estimator
 def rewards_with_kl(
     rewards: Tensor, log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, coefficient: float
 ) -> Tensor:
-    """Return the rewards, less a penalty for having left the reference: the other place for the KL divergence.
+    """Return the rewards minus a penalty for the distance from the reference: the other place for the KL divergence.
 
         reward - coefficient * (sum of log_prob - ref_log_prob over the response's tokens)
 
@@ -102,7 +103,7 @@ def rewards_with_kl(
 
 
 def informative_groups(rewards: Tensor) -> Tensor:
-    """Return for each prompt whether its responses earned different rewards: DAPO's dynamic sampling keeps those alone.
+    """Return for each prompt whether its responses earned different rewards: DAPO's dynamic sampling keeps only these.
 
     rewards   float[prompt trial]   a difference in the last digit is one
     returns   bool[prompt]
@@ -163,7 +164,7 @@ def accumulate_gradients(
     """Backpropagate the loss of a batch part by part, and return it.
 
     The gradients of the parts add up to that of the whole batch's loss: `policy_loss` with this normalization and
-    max_length, and else its defaults. In this order, for each part, one without any token too:
+    max_length, and else its defaults. In this order, for each part, also for one without any token:
 
     1. `log_probs_of(rows)`, once: the log-probabilities of the responses `rows`;
     2. `policy_loss` of these responses, called by its name, times the share of the part in the batch: of its tokens for
@@ -176,6 +177,7 @@ def accumulate_gradients(
     old_log_probs   float[batch pos]
     advantages      float[batch]
     mask            int64[batch pos]
+    num_parts       int                at most the number of responses
     returns         float              a Python number
     """
     raise NotImplementedError("accumulate_gradients")
@@ -270,8 +272,9 @@ def parse_answer(text: str) -> int | float | None:
 
     Numbers are read from left to right, each in the digits 0 to 9 and as long as it can be:
 
-    - as digits, 1234, or in groups with commas between them: one to three digits, then one group or more of exactly
-      three, 1,234 or 12,345,678; any other comma parts two numbers;
+    - as digits, 1234, or in groups with commas between them: one to three digits, then one or more groups of exactly
+      three, 1,234 or 12,345,678; any other comma separates two numbers: 1,23456 is 1 and 23456, and 1,234,5678 is
+      1,234 and 5678;
     - after them there can be a decimal point, with at least one digit behind it: 12.50; a point without one ends a
       sentence;
     - before the first digit there can be a sign, with nothing between: plus, minus (the hyphen) or the minus of print,

@@ -114,8 +114,8 @@ def grpo_loss(
     raises           ValueError         unknown normalization; constant_length without max_length; a kl_coefficient
                                         other than 0 without ref_log_probs
 
-    A response without any token adds 0 to the sum and counts as a response. Nothing but the ratio is
-    clipped. Log-probabilities can be very negative.
+    A response without any token adds 0 to the sum and counts as a response. Only the ratio is clipped.
+    Log-probabilities can be very negative, but no exponential overflows.
     """
     raise NotImplementedError("grpo_loss")
 

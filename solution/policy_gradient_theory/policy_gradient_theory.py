@@ -496,7 +496,7 @@ def kept_group_gradient(probs: Tensor, rewards: Tensor, group_size: int) -> tupl
         gradient   E[ estimate | the rewards of the group are not all equal ]
 
     probs        float[action]   softmax(logits)
-    rewards      float[action]
+    rewards      float[action]   not all equal
     group_size   int
     returns      (gradient float[action], kept float[]), a tuple
     """
@@ -525,7 +525,7 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
 
     Here kept[prompt] is the probability that the responses of one group of that prompt do not all earn the same.
 
-    success_probs   float[prompt]   that a response earns 1, independent of the others
+    success_probs   float[prompt]   that a response earns 1, independent of the others: above 0, below 1
     group_size      int             responses to each prompt
     returns         (same_prompt float[prompt], any_prompt float[]), a tuple
     """
@@ -538,7 +538,7 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
 def ratio_moments(probs: Tensor, old_probs: Tensor, length: int) -> tuple[Tensor, Tensor]:
     """Return mean and variance of three importance ratios, over all responses that the old policy could write.
 
-    A response is so many independent tokens from old_probs. With w = probs / old_probs, token by token:
+    A response is `length` independent tokens from old_probs. With w = probs / old_probs, token by token:
 
         token        w of its first token
         sequence     the product of the w of all its tokens
