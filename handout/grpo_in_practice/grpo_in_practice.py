@@ -1,13 +1,13 @@
 """GRPO in practice: what the papers since then changed in the loss, and what a run needs around it.
 
 Axes: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses, `pos` the positions of their
-tokens. `mask` is 1 for a response's tokens, else 0: what stands there can be infinite or nan, and must not matter.
+tokens. `mask` is 1 for a response's tokens, else 0: there other numbers can be infinite or nan, and must not matter.
 
 House rules, for all functions: names, order and defaults of arguments as given; no argument changed; axes of any size,
 1 too, in any memory layout; a call depends on its arguments alone, and what it returned stays as it was. Compute where
-the arguments are, in the longest dtype of them or a longer one; no exponential of a formula overflows, unless its
-docstring says so. What is called constant has no gradient, whatever graph
-it came with. Names of options are exact: any other is unknown, and the message of its ValueError holds it as given.
+the arguments are, in the longest dtype of them or a longer one. No exponential of a formula overflows unless its
+docstring says so. What is called constant has no gradient, whatever graph it came with. Names of options are exact:
+any other is unknown, and the message of its ValueError holds it as given.
 """
 
 from __future__ import annotations
