@@ -97,7 +97,7 @@ def spread_of_rewards_and_deltas(train: Train) -> list[str]:
     ]
     return [
         *phrases,
-        f"The fall from {raw.std(ddof=1):.3f} to {centered.std(ddof=1):.3f} is often quoted",
+        f"The numbers {raw.std(ddof=1):.3f} and {centered.std(ddof=1):.3f} are often called variances",
         f"the variance falls from {raw.var(ddof=1):.3f} to {centered.var(ddof=1):.3f}",
         f"Dividing by the number of values gives {raw.std():.3f} and {centered.std():.3f}, "
         f"and variances {raw.var():.3f} and {centered.var():.3f}",
