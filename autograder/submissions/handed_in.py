@@ -187,9 +187,10 @@ class Bundle:
         """Choose where no file has the right name: what is meant by its name or content, else a lone zip."""
         paths = [path for path in paths if f"fixtures/{self.module}/" not in path]  # which is in every handout
         sources = [path for path in paths if suffix_of(path) in SOURCES]
-        if meant := self._meant(paths, sources):
-            return self._taken(meant)
+        meant = self._meant(paths, sources)
         zips = [path for path in paths if suffix_of(path) == ".zip"] if self.zips_inside else []
+        if meant and not (zips and self.functions and not self._begun(meant)):  # beside a zip, stubs are not the work
+            return self._taken(meant)
         if len(zips) > 1:
             zips = [path for path in zips if zip_holds_work(self.file(path).data, self.module)]
         if len(zips) > 1 and not self.has_order:

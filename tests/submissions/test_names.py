@@ -128,6 +128,8 @@ BELOW: list[tuple[dict[str, str], str]] = [
     ({f"{MODULE}.txt": WORK, "sorting_task.py": GIVEN}, f"{MODULE}.txt"),
     ({"hw5.py": WORK, "old.txt": WRONG}, "hw5.py"),
     ({"data.zip": "", "work.zip": WORK}, f"work.zip/{MODULE}.py"),
+    ({"hw5.py": UNTOUCHED, "work.zip": WORK}, f"work.zip/{MODULE}.py"),
+    ({"hw5.py": BEGUN, "work.zip": WRONG}, "hw5.py"),
     ({"again.zip": WORK, "work.zip": WORK}, " holds both again.zip and work.zip: keep the one that counts."),
     ({"hand in/work.7z": "7z"}, " holds hand in/work.7z, which is not unpacked here: unpack it by hand, and grade the"),
 ]
