@@ -249,6 +249,7 @@ class Grading:
             elsewhere=elsewhere,
             is_first=item.id == next((other for other, _ in of_function if not self.names.get(other)), ""),
             law_alone=all(one.case.hint == first.case.hint for _, one in of_function),
+            code=code.get(item.function, ""),
         )
 
     def details(self, details: Details, results: Sequence[ItemResult], curves: Sequence[Item]) -> Details:

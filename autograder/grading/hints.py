@@ -12,6 +12,8 @@ from ast import literal_eval
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from autograder.grading.assignment import Item
 from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.fixtures import Case
@@ -29,6 +31,10 @@ IN_TURN = ("step", "record", "update", "epoch")  # axes of what happens one afte
 VALUES: tuple[Rung, ...] = ("values", "finite")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
 CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
+BACKWARD = "Your function calls backward itself. Return the value with its graph: backward is the caller's part."
+OF_GRADIENT = "The value is right and its gradient is not. Is something constant that should not be, or the other way?"
+NOT_FINITE = "The value is finite and its gradient is not: where and masks hide a value, and not its derivative."
+OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
 OF_KIND: Mapping[Rung, str] = {  # true of every failure of that kind, of a hidden case too
     "tensor": "Return a torch.Tensor: no list, no number, no array.",
     "dtype": "The values are not compared yet. Which operation sets a dtype, or makes a tensor of numbers?",
@@ -59,6 +65,7 @@ class Failure:
     elsewhere      the item to start with, where this one can't count or the student's own code calls that function
     is_first       whether no earlier item of the function fails without a name: what is asked later may be right
     law_alone      whether all cases of the function that fail are of one law: what that varies is the cause
+    code           how the student wrote the function
     """
 
     item: Item
@@ -71,6 +78,7 @@ class Failure:
     elsewhere: str = ""
     is_first: bool = True
     law_alone: bool = False
+    code: str = ""
 
 
 def hint_of(failure: Failure) -> str:
@@ -87,6 +95,8 @@ def _chosen(failure: Failure) -> str:
         return one_or_two.get(len(hints), "").format(*hints)
     if failure.other_default:
         return failure.other_default
+    if first.result.visibility == "public" and ".backward(" in failure.code and _lacks_graph(first.case, mismatch):
+        return BACKWARD
     if first.withheld or failure.elsewhere:  # what is called is wrong, which explains it
         return ""
     if first.result.visibility == "hidden":  # nothing that its numbers decide
@@ -105,8 +115,10 @@ def _chosen(failure: Failure) -> str:
     of_item = item.hint if failure.is_first and not failure.before else ""
     judges = {expectation.kind for expectation in first.case.expected if "values" not in expectation.forgiven}
     match rung:
+        case "values" | "finite" if "error" in judges or mismatch.right:
+            return ""
         case "values" | "finite":
-            return "" if "error" in judges or mismatch.right else of_item
+            return of_item or (OVERFLOWN if rung == "finite" else "")
         case "error":
             return "" if isinstance(mismatch.observed, dict) else of_item
         case "graph" if mismatch.expectation.attached:
@@ -115,7 +127,17 @@ def _chosen(failure: Failure) -> str:
             return "" if without_gradient(first.case, mismatch, reveal=False) else CUT
         case "gradient" if "value" not in judges:
             return of_item
+        case "gradient":
+            return OF_GRADIENT if all(np.isfinite(place.observed) for place in mismatch.first) else NOT_FINITE
     return of_kind
+
+
+def _lacks_graph(case: Case, mismatch: Mismatch | None) -> bool:
+    """Tell whether a case that asks for a graph got none: nothing came back, or what has no gradient."""
+    asks = any(e.attached or (e.kind == "gradient" and case.probe == "call") for e in case.expected)
+    if mismatch is None or mismatch.rung in ("returned", "tensor", "graph"):
+        return asks
+    return asks and mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"
 
 
 def _of_kind(case: Case, mismatch: Mismatch) -> str:

@@ -84,12 +84,15 @@ def test_error_hint_depends_on_what_was_raised(observed: Any, begins: str) -> No
 
 @pytest.mark.parametrize(
     ("slope", "begins"),
-    [(Returned("none"), "Look between inputs and result"), (tensor(WANTED + 1), "")],
+    [
+        (Returned("none"), "Look between inputs and result"),
+        (tensor(WANTED + 1), "The value is right and its gradient is not."),
+        (tensor(np.full_like(WANTED, np.nan)), "The value is finite"),
+    ],
 )
 def test_gradient_hint_depends_on_what_came_back(slope: Returned, begins: str) -> None:
     both = (value(), value(kind="gradient", name="slope"))
-    text = hint(*both, out=tensor(WANTED), slope=slope)
-    assert text.startswith(begins) if begins else text == ""
+    assert hint(*both, out=tensor(WANTED), slope=slope).startswith(begins)
 
 
 def test_value_or_case_with_own_hint_gets_it() -> None:
@@ -111,6 +114,13 @@ def test_law_hint_is_given_where_nothing_else_fails() -> None:
     assert hint(value(), before=1, out=LARGER) == ""  # the item's own hint is about something else
     before = value(kind="unchanged", what="rewards")
     assert hint(before, case_hint="Which dtype?", before=1, more=alone, out=LARGER).startswith("A method that ends")
+
+
+def test_backward_inside_function_is_told() -> None:
+    code = {"code": "def f(x):\n    loss = x.sum()\n    loss.backward()\n    return x.grad\n"}
+    for out in (Returned("none"), tensor(WANTED)):
+        assert hint(value(attached=True), more=code, out=out).startswith("Your function calls backward itself.")
+    assert hint(value(), more=code, out=Returned("none")) == ""  # here it may be what is asked for
 
 
 def test_number_of_turns_is_no_question_of_shapes() -> None:
