@@ -402,7 +402,7 @@ def _binds(pattern: Any, node: Any, graded: GradedText, bound: dict[str, str], t
 METHODS = ("lower upper", "lstrip rstrip", "find rfind", "index rindex", "partition rpartition")
 OPERATORS = [
     *(("not A", "A"), ("~A", "A"), ("-A", "+A"), ("A if B else C", "A"), ("A if B else C", "C"), ("A = B", "A = None")),
-    *(("True", "False"), ("False", "True"), ("break", "return"), ("continue", "break")),
+    *(("True", "False"), ("False", "True"), ("break", "return"), ("continue", "break"), ("raise A", "pass")),
     *(
         (f"A.{one}(REST)", f"A.{other}(REST)")
         for names in METHODS
@@ -494,8 +494,6 @@ HABITS: dict[str, list[tuple[Sequence[str], str, str]]] = {
         (PYTHON, "A != V", "(abs(A - V) >= 1e-8)"),
     ],
     "another-ddof": [(NUMPY, f"A.{name}(REST)", f"A.{name}(REST, ddof=1)") for name in ("std", "var")],
-    # Errors
-    "check-dropped": [(ANY, "raise A", "pass")],
     # Tensors: dtypes, sizes, arguments that are written into
     "cast": [(TORCH, text, f"{text[4:]}.{dtype}()") for text in ("def T", "def R") for dtype in ("float", "double")],
     "in-place": [
