@@ -81,7 +81,7 @@ def test_claims_about_the_studies_are_what_the_numbers_say(experiments: ModuleTy
         f"The gap is {gap:.3f} nats per token, where that of the stale sampler was"
         f" {mean('stale', 'stale, none', 'sampler_gap'):.2f}",
         f"{kept.mean:.3f} of what is solved, with a standard error of {kept.standard_error:.3f}",
-        f"{every.mean:.3f} more solved",
+        f"{every.mean:.3f} more are solved",
         f"Ignoring the staleness costs {stale.mean:.3f} of what is solved",
         f"what is solved: {spread.mean:.3f}, with a standard error of {spread.standard_error:.3f}",
         f"{mean('std', 'mean', 'gradient_norm'):.2f} against {mean('std', 'mean_std', 'gradient_norm'):.2f}",
