@@ -1,4 +1,4 @@
-"""A failed item → the line of the submission to look at: where it raised, or one whose change mends it.
+"""A failed item → the line of the submission to look at: where it raised, or one whose change fixes it.
 
 The function is changed in one small thing at a time (see `repairs`) and called again, in a worker that gets public
 cases alone. A change after which the item's public cases pass, and no other case fails that passed, proves its line. No
@@ -171,10 +171,10 @@ class Search:
                     for key, seen in zip(self._cases, self._calls(asked), strict=False)
                     if not self._failure(key, seen)
                 }
-                mended = [name for name, keys in left.items() if passed >= right | {*keys}]
-                found |= dict.fromkeys(mended, repair.line)
-                left = {name: keys for name, keys in left.items() if name not in mended}
-                if item in mended:
+                fixed = [name for name, keys in left.items() if passed >= right | {*keys}]
+                found |= dict.fromkeys(fixed, repair.line)
+                left = {name: keys for name, keys in left.items() if name not in fixed}
+                if item in fixed:
                     break
             alone = text.statements(executed - passing)
             if item in left and passing and len(alone) == 1:  # a branch of one statement

@@ -1,6 +1,6 @@
-"""Small changes of a student's text that may mend it: what the usual mistakes do, the other way round.
+"""Small changes of a student's text that may fix it: what the usual mistakes do, the other way round.
 
-A change is of one expression or statement. Whether it mends is for the cases to say; nobody reads the changed text.
+A change is of one expression or statement. Whether it fixes is for the cases to say; nobody reads the changed text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPERATED: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
 MAX_NODES, MAX_REPAIRS = 3_000, 20_000  # of one definition; of what a function uses
 FEW = 12  # names of a function that is no long one
 UNTOUCHED = ("annotation", "returns", "decorator_list", "bases", "targets", "target")
-# Of some hundred wrong answers, about how many a kind of change mends; one where nothing is said. Those are tried first
+# Of some hundred wrong answers, about how many a kind of change fixes; one where nothing is said. Those are tried first
 # that promise most for their number.
 SHARES: dict[str, float] = {
     "renamed": 5, "name": 4, "constant": 4, "graph": 3, "axis": 3, "operator": 3, "compared": 3, "unused": 3,
@@ -210,7 +210,7 @@ class Text:
         words: Set[str] = frozenset(),
         marked: Collection[int] = (),
     ) -> list[Repair]:
-        """List the changes of what was executed, those first that mend most often for their number.
+        """List the changes of what was executed, those first that fix most often for their number.
 
         executed   lines that run in each failing case; those `alone` in no passing one, `marked` for another item
         failure    how a case fails, and the words in which a student reads of it

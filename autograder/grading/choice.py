@@ -40,7 +40,7 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
     """
     known = find_assignments(root, name)
     if name is None and (faults := unreadable(root)):
-        advice = f"Mend it, or name another assignment with --assignment: {_names(known)}."
+        advice = f"Fix it, or name another assignment with --assignment: {_names(known)}."
         raise FixtureError(f"{next(iter(faults.values()))} {advice}")
     if len(known) == 1:
         return known[0]

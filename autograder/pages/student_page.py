@@ -45,7 +45,7 @@ class Cause:
 class FunctionGroup:
     """The items of one function; points is None where the grader failed on one of them.
 
-    causes     of what is to be mended
+    causes     of what is to be fixed
     others     items that need no card: they passed, nothing is written there, or something else kept them from being
                reached
     verdict    one word on the `others`, where there are no causes

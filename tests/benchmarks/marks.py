@@ -1,4 +1,4 @@
-"""How often a wrong function is marked on a line whose change mends it, in a folder of wrong answers.
+"""How often a wrong function is marked on a line whose change fixes it, in a folder of wrong answers.
 
     python tests/benchmarks/marks.py FOLDER [--part 0|1]
 

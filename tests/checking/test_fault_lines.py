@@ -1,4 +1,4 @@
-"""The line whose change mends a function is found however it is written, and no line is named without evidence."""
+"""The line whose change fixes a function is found however it is written, and no line is named without evidence."""
 
 from __future__ import annotations
 

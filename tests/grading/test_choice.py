@@ -89,7 +89,7 @@ def test_unreadable_assignment_is_named_first(tmp_path: Path) -> None:
         )
     (tmp_path / "fixtures" / "broken" / "items.toml").write_text("assignment = [")
     put(tmp_path / "class" / "ada" / "bandits.py")
-    with pytest.raises(FixtureError, match=r"broken.items\.toml is not TOML.* Mend it, or .* --assignment: bandits\."):
+    with pytest.raises(FixtureError, match=r"broken.items\.toml is not TOML.* Fix it, or .* --assignment: bandits\."):
         assignment_of_submissions(tmp_path, [tmp_path / "class"])
     assert assignment_of_submissions(tmp_path, [tmp_path / "class"], "bandits").name == "bandits"
 

@@ -226,8 +226,8 @@ def test_total_and_one_row_for_each_function_stand_at_the_top() -> None:
     ]
     assert [[said(cell) for cell in row.find("td")[1:]] for row in rows] == [
         ["passed", "6 / 6"],
-        ["1 to mend in compute_deltas", "2 / 6"],
-        ["1 to mend in compute_loss", "0 / 6"],
+        ["1 to fix in compute_deltas", "2 / 6"],
+        ["1 to fix in compute_loss", "0 / 6"],
     ]
     widths = [row.find("span", class_="bar")[0].find("span")[0].attributes["style"] for row in rows]
     assert widths == ["width:100.0%", "width:33.3%", "width:0.0%"]
