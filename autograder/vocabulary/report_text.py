@@ -135,7 +135,10 @@ def totals(report: Report, width: int = WIDTH) -> list[str]:
     name_width = max(map(len, (*by_function, "total")))
     lines = []
     for word, function, items in [*rows, ("    ", "total", list(report.items))]:
-        start = f"{word}  {function:<{name_width}} {_sum(items):>11}"
+        points = [item.points for item in items]
+        earned = "?" if None in points else number(round(sum(value or 0.0 for value in points), 2))
+        score = f"{earned} / {number(sum(item.max_points for item in items))}"
+        start = f"{word}  {function:<{name_width}} {score:>11}"
         lost = [item for item in items if item.verdict != "passed" and not item.message.startswith(NOT_REACHED)]
         more = ", ".join(item.item for item in lost if word in ("FAIL", "ERR "))
         if word == "TODO":  # why, where it is no stub: it has another name, or its cell could not be read
@@ -144,13 +147,6 @@ def totals(report: Report, width: int = WIDTH) -> list[str]:
         text = f"{start}  {visible(more)}"
         lines += textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) if more else [start]
     return lines
-
-
-def _sum(items: Sequence[ItemResult]) -> str:
-    most = number(sum(item.max_points for item in items))
-    if any(item.points is None for item in items):
-        return f"? / {most}"
-    return f"{number(round(sum(item.points or 0.0 for item in items), 2))} / {most}"
 
 
 def item_markdown(item: ItemResult) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
@@ -33,35 +33,27 @@ STUDENTS = [
     for marks in [() if assignment == ASSIGNMENTS[0] else pytest.mark.long]
     for student in sorted(kinds(assignment))
 ]  # one class always, all of them on request
+Grading = Callable[[Assignment], Reports]
 each_student = pytest.mark.parametrize(("assignment", "student"), STUDENTS)
 
 
-class Classes:
-    """The sample classes, each graded once, when it is first asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.reports = functools.cache(self._reports)
-
-    def _reports(self, assignment: Assignment) -> Reports:
-        return grade_class(assignment, self._folder / assignment.name)
-
-
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Classes:
-    return Classes(tmp_path_factory.mktemp("grades"))
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Grading:
+    """A function that grades a sample class, each once."""
+    folder = tmp_path_factory.mktemp("grades")
+    return functools.cache(lambda assignment: grade_class(assignment, folder / assignment.name))
 
 
 @each_student
-def test_each_submission_earns_exactly_its_golden_report(graded: Classes, assignment: Assignment, student: str) -> None:
+def test_each_submission_earns_exactly_its_golden_report(graded: Grading, assignment: Assignment, student: str) -> None:
     path = golden_path(assignment, student)
-    changed = difference(golden_text(path), as_text(graded.reports(assignment)[student]))
+    changed = difference(golden_text(path), as_text(graded(assignment)[student]))
     assert not changed, f"{student} earns another report than {path.name} holds. {RENEW}\n{changed}"
 
 
 @each_student
-def test_each_submission_earns_what_its_kind_says(graded: Classes, assignment: Assignment, student: str) -> None:
-    report, kind = graded.reports(assignment)[student], kinds(assignment)[student]
+def test_each_submission_earns_what_its_kind_says(graded: Grading, assignment: Assignment, student: str) -> None:
+    report, kind = graded(assignment)[student], kinds(assignment)[student]
     lost = [item for item in report["items"] if item["verdict"] != "passed"]
     assert report["points"] == kind["points"]
     assert sorted({item["verdict"] for item in lost}) == kind.get("verdicts", [])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -88,12 +88,6 @@ def windows(browser: Any) -> Iterator[Windows]:
 
 
 @pytest.fixture
-def opened(windows: Windows) -> Callable[..., Any]:
-    """A function that opens an address; at the end no page has complained, or run what it should not."""
-    return windows.go
-
-
-@pytest.fixture
 def served(tmp_path: Path, windows: Windows) -> Iterator[tuple[str, Path]]:
     """The address of a live view of two students, and the folder behind it; it ends after its pages, which ask it."""
     folder = tmp_path / "grades"
@@ -117,9 +111,9 @@ def rows(folder: Path) -> list[list[str]]:
         return [row[2:] for row in list(csv.reader(stream))[1:]]
 
 
-def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+def test_points_are_overridden_and_taken_back(windows: Windows, served: tuple[str, Path]) -> None:
     address, folder = served
-    page = opened(f"{address}feedback/ada.html")
+    page = windows.go(f"{address}feedback/ada.html")
     page.click(f"#decide-{ITEM} summary")
     page.fill(f"#decide-{ITEM} input[name=points]", str(WORTH))
     page.fill(f"#decide-{ITEM} textarea", HOSTILE)
@@ -134,9 +128,9 @@ def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served
     assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")
 
 
-def test_answers_are_marked_by_keys_and_buttons(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+def test_answers_are_marked_by_keys_and_buttons(windows: Windows, served: tuple[str, Path]) -> None:
     address, folder = served
-    page = opened(f"{address}questions/{QUESTION}")
+    page = windows.go(f"{address}questions/{QUESTION}")
     page.keyboard.press("u")
     for key in "12":
         page.keyboard.press(key)
@@ -155,7 +149,7 @@ def test_answers_are_marked_by_keys_and_buttons(opened: Callable[..., Any], serv
     assert page.url.endswith("/feedback/bela.html")
 
 
-def test_selected_line_takes_a_comment(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+def test_selected_line_takes_a_comment(windows: Windows, served: tuple[str, Path]) -> None:
     address, folder = served
     function = ASSIGNMENT.functions[0]
     one = graded("ada")
@@ -164,7 +158,7 @@ def test_selected_line_takes_a_comment(opened: Callable[..., Any], served: tuple
     one = replace(one, submission=replace(one.submission, sha256="0" * 64))
     write_report(one, folder / "reports" / "ada.json")
     write_atomically(folder / "feedback" / "ada.html", feedback_page(one, listing=listing))
-    page = opened(f"{address}feedback/ada.html")
+    page = windows.go(f"{address}feedback/ada.html")
     for place, line, comment in ((function, 5, "Why not 2 x?"), ("", 1, HOSTILE)):
         page.click(f"[id='code-{place}'] summary")
         page.click(f"[id='code-{place}'] .l[data-n='{line}']")
@@ -196,9 +190,9 @@ def test_second_of_two_at_one_item_is_told_of_the_first(windows: Windows, served
 
 
 @pytest.mark.long
-def test_page_follows_the_files_but_never_while_typing(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+def test_page_follows_the_files_but_never_while_typing(windows: Windows, served: tuple[str, Path]) -> None:
     address, folder = served
-    still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
+    still, typing = windows.go(f"{address}feedback/ada.html"), windows.go(f"{address}feedback/ada.html")
     typing.evaluate("window.same = true")
     typing.click(f"#decide-{ITEM} summary")
     typing.fill(f"#decide-{ITEM} textarea", "half a sent")
@@ -233,7 +227,7 @@ def alike_page(folder: Path) -> Path:
 @pytest.mark.parametrize(("width", "scheme"), in_short([(390, "light"), (1300, "dark")]))
 @pytest.mark.parametrize("name", in_short(["question", "course", "over the course", "alike", "student", "class"], 4))
 def test_axe_finds_nothing_wrong_and_pages_fit(
-    opened: Callable[..., Any], served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str
+    windows: Windows, served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str
 ) -> None:
     pytest.importorskip("axe_playwright_python", reason="the package axe-playwright-python is not installed")
     live = {"student": "feedback/ada.html", "class": "", "question": f"questions/{QUESTION}"}
@@ -243,7 +237,7 @@ def test_axe_finds_nothing_wrong_and_pages_fit(
         page = course_page if "course" in name else alike_page
         path = page(tmp_path)
         address = (path.parent / "by-student" / "ada.html" if name == "over the course" else path).as_uri()
-    shown = opened(address, width, color_scheme=scheme, bypass_csp=True)
+    shown = windows.go(address, width, color_scheme=scheme, bypass_csp=True)
     shown.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
     shown.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     wrong = shown.evaluate("axe.run().then(found => found.violations.map(one => [one.id, one.nodes[0].html]))")

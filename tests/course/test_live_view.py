@@ -597,61 +597,31 @@ def test_others_on_a_page_are_named_and_their_students_left_to_them(serving: Ser
 # Who is not let in
 
 
-@pytest.mark.parametrize("path", ["/", "/wrong/feedback/ada.html", "/%00/", "//", "/?token=x"])
-def test_without_the_token_there_is_nothing(serving: Serving, path: str) -> None:
+def test_strangers_are_not_let_in(serving: Serving) -> None:
     browser = serving(graded("ada"))
-    reply = browser.ask("", whole=path)
-    assert reply.status == 404
-    assert "ada" not in reply.text
-    assert browser.server.token not in reply.text
-
-
-@pytest.mark.parametrize("host", ["evil.example:{port}", "127.0.0.1", "", None, "[::1]:{port}"])
-def test_another_name_for_this_machine_is_refused(serving: Serving, host: str | None) -> None:
-    browser = serving(graded("ada"))
-    reply = browser.ask("feedback/ada.html", Host=host and host.format(port=browser.server.port))
-    assert reply.status in (400, 421)
-    assert "form" not in reply.text
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "http://evil.example"},
-        {"Origin": None},
-        {"Origin": "https://127.0.0.1:{port}"},
-        {"Sec_Fetch_Site": "cross-site"},
-    ],
-)
-def test_page_of_another_origin_writes_nothing(serving: Serving, headers: dict[str, str | None]) -> None:
-    browser = serving(graded("ada"))
-    filled = {name: value and value.format(port=browser.server.port) for name, value in headers.items()}
-    reply = browser.ask("decide", {"report": "ada", "item": ITEM, "points": "1", "comment": "x"}, **filled)
-    assert reply.status == 403
+    port = browser.server.port
+    for path in ("/", "/wrong/feedback/ada.html", "/%00/", "//", "/?token=x"):
+        reply = browser.ask("", whole=path)
+        assert (reply.status, "ada" in reply.text, browser.server.token in reply.text) == (404, False, False), path
+    for host in (f"evil.example:{port}", "127.0.0.1", "", None, f"[::1]:{port}"):
+        reply = browser.ask("feedback/ada.html", Host=host)
+        assert (reply.status in (400, 421), "form" in reply.text) == (True, False), host
+    fields = {"report": "ada", "item": ITEM, "points": "1", "comment": "x"}
+    for origin in ("http://evil.example", None, f"https://127.0.0.1:{port}"):
+        assert browser.ask("decide", fields, Origin=origin).status == 403, origin
+    assert browser.ask("decide", fields, Sec_Fetch_Site="cross-site").status == 403
     assert not browser.journal.exists()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "secret.txt",
-        "reports/ada.json",
-        JOURNAL,
-        "feedback",
-        "../secret.html",
-        "feedback/..%2f..%2fsecret.html",
-        "feedback/%252e%252e%252fsecret.html",
-        "feedback/ada.html%00.html",
-        "feedback/%ff.html",
-        "feedback/link.html",
-        "feedback/folder.html",
-        "linked/ada.html",
-        "version?student=../../secret",
-        "questions/..",
-        "questions/%2e%2e%2fdecide",
-    ],
-)
-def test_no_path_leads_out_of_the_folder(serving: Serving, path: str) -> None:
+OUTSIDE = (
+    "secret.txt", "reports/ada.json", JOURNAL, "feedback", "../secret.html", "feedback/..%2f..%2fsecret.html",
+    "feedback/%252e%252e%252fsecret.html", "feedback/ada.html%00.html", "feedback/%ff.html",
+    "feedback/link.html", "feedback/folder.html", "linked/ada.html", "version?student=../../secret",
+    "questions/..", "questions/%2e%2e%2fdecide",
+)  # fmt: skip
+
+
+def test_no_path_leads_out_of_the_folder(serving: Serving) -> None:
     browser = serving(graded("ada"), graded("link"))
     (browser.folder / "grades.csv").write_text("student\nada\n")
     assert browser.ask("grades.csv").text == "student\nada\n"
@@ -663,9 +633,9 @@ def test_no_path_leads_out_of_the_folder(serving: Serving, path: str) -> None:
     link.symlink_to(secret)
     (browser.folder / "feedback" / "folder.html").mkdir()
     (browser.folder / "linked").symlink_to(browser.folder / "feedback")
-    reply = browser.ask(path)
-    assert reply.status in (400, 404)
-    assert "the secret" not in reply.text
+    for path in OUTSIDE:
+        reply = browser.ask(path)
+        assert (reply.status in (400, 404), "the secret" in reply.text) == (True, False), path
 
 
 def test_body_that_is_no_small_form_is_refused(serving: Serving) -> None:

@@ -184,37 +184,27 @@ def test_final_grade_changes_with_the_rules_alone(tmp_path: Path) -> None:
     assert changed(wider, [of("ada", 8.0)]) == [("ada 8 of 12 → 8 of 10", False)]
 
 
-def edited(out: Path) -> None:
-    (out / "grades.csv").write_text((out / "grades.csv").read_text().replace("8", "9"))
-
-
-def saved_by_a_spreadsheet(out: Path) -> None:
-    text = (out / "grades.csv").read_text().replace(",", ";").replace("8.25", "8,250")
-    (out / "grades.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-
-
-def damaged(out: Path) -> None:
-    (out / "grades.csv").write_bytes(b"\xff")
-    (out / "reports" / "ada.json").write_text("{")
-
-
 @pytest.mark.parametrize(
-    ("spoil", "same", "other"),
+    ("edit", "keep_report", "stored"),
     [
-        (edited, [("ada 9.25 → 8.25", False)], [("ada 9.25 → 7", False)]),  # somebody decided this by hand
-        (saved_by_a_spreadsheet, [], [("ada 8.25 → 7", False)]),
-        (lambda out: (out / "grades.csv").write_bytes(b"\xff"), [], [("ada 8.25 → 7", False)]),
-        (lambda out: (out / "reports" / "ada.json").unlink(), [], [("ada 8.25 → 7", False)]),
-        (damaged, [], []),
+        (lambda text: text.replace("8", "9"), True, "9.25"),  # somebody decided this by hand
+        (lambda text: "\ufeff" + text.replace(",", ";").replace("8.25", "8,250"), True, "8.25"),
+        (lambda text: "\udcff", True, "8.25"),
+        (lambda text: text, False, "8.25"),
+        (lambda text: "\udcff", False, None),
     ],
+    ids=["by hand", "spreadsheet", "damaged gradebook", "no report", "neither"],
 )
 def test_stored_grade_is_read_from_gradebook_or_report(
-    tmp_path: Path, spoil: Callable[[Path], None], same: list[tuple[str, bool]], other: list[tuple[str, bool]]
+    tmp_path: Path, edit: Callable[[str], str], keep_report: bool, stored: str | None
 ) -> None:
     out = put(tmp_path, [of("ada", 8.25)])
-    spoil(out)
-    assert changed(out, [of("ada", 8.25)]) == same
-    assert changed(out, [of("ada", 7.0)]) == other
+    (out / "grades.csv").write_bytes(edit((out / "grades.csv").read_text()).encode(errors="surrogateescape"))
+    if not keep_report:
+        (out / "reports" / "ada.json").write_text("{")
+    for now in (8.25, 7.0):
+        expected = [] if stored in (None, f"{now:g}") else [(f"ada {stored} → {now:g}", False)]
+        assert changed(out, [of("ada", now)]) == expected
 
 
 def test_unfinished_folder_holds_no_grades(tmp_path: Path) -> None:

@@ -313,9 +313,7 @@ def read_overrides(path: Path, assignment: Assignment = THREE) -> list[Override]
         ("ada,a,1,", 2, "a change without a reason"),
         (",a,1,why", 2, "a row without a student"),
         ("ada,a,1,why\n\nada,a,2,why", 4, "ada has another row for a"),
-        ("ada,a,1", 2, "3 cells, but the first line names 4 columns"),
         ('ada,a,1,"two\nlines"\nbela,a,9,why', 4, "9 points"),
-        ('ada,a,1,"open', 2, "this is not CSV"),
     ],
 )
 def test_wrong_override_is_refused_with_its_line(tmp_path: Path, rows: str, line: int, sentence: str) -> None:
@@ -330,14 +328,8 @@ def test_overrides_are_read_as_spreadsheets_write_them(tmp_path: Path) -> None:
     text = '\N{BYTE ORDER MARK}Comment,Student,Points,Item\r\n"yes, ""right""","o\'brien, sean","3,5",a\r\n'
     (override,) = read_overrides(write(tmp_path / "overrides.csv", text))
     assert override == Override("o'brien, sean", "a", 3.5, 'yes, "right"', f"{tmp_path / 'overrides.csv'}, line 2")
-    path = tmp_path / "latin.csv"
-    path.write_bytes("student,item,points,comment\nzoë,a,1,why\n".encode("latin-1"))
-    with pytest.raises(UsageError, match=r"line 2: this is not UTF-8"):
-        read_overrides(path)
     with pytest.raises(UsageError, match=r"line 1: the columns should be student,item,points,comment; found: a, b"):
-        read_overrides(write(path, "a,b\n"))
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_overrides(tmp_path / "nowhere.csv")
+        read_overrides(write(tmp_path / "overrides.csv", "a,b\n"))
 
 
 def test_override_counts_on_what_the_policy_makes_items_worth(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
 from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import VERDICTS, ItemResult, Report, from_json
+from autograder.vocabulary.report import VERDICTS, Report, from_json
 from autograder.vocabulary.text import visible
 
 GOLDEN = places.GOLDEN / "policy_gradient"
@@ -135,17 +135,15 @@ def golden(folder: Path = GOLDEN) -> list[Report]:
 @functools.cache
 def a_class(size: int) -> list[Report]:
     """Students who share the answers of the sample class among them, some of them stronger than others."""
-    samples = golden()
-    chance = random.Random(size)
-    return [_student(samples, f"student-{place:04}", chance) for place in range(size)]
-
-
-def _student(samples: list[Report], name: str, chance: random.Random) -> Report:
-    best, strength = samples[0].items, chance.random()
-    items = (
-        best[place] if chance.random() < strength else chance.choice(samples).items[place] for place in range(len(best))
-    )
-    return replace(samples[0], student=name, items=tuple(replace(item, seconds=chance.random()) for item in items))
+    samples, chance, students = golden(), random.Random(size), []
+    for number in range(size):
+        strength = chance.random()
+        items = [
+            best if chance.random() < strength else chance.choice(samples).items[place]
+            for place, best in enumerate(samples[0].items)
+        ]
+        students.append(replace(samples[0], student=f"student-{number:04}", items=tuple(items)))
+    return students
 
 
 def dashboard(reports: list[Report]) -> str:
@@ -162,13 +160,11 @@ def dashboard_of(size: int) -> str:
 def hostile(text: str) -> Report:
     """A report with `text` wherever a student, a file or a traceback could put it."""
     sample = next(report for report in golden() if report.student == "emeka")
-    items = tuple(_hostile(item, text) for item in sample.items)
-    return replace(sample, student=text, submission=replace(sample.submission, path=text), items=items)
-
-
-def _hostile(item: ItemResult, text: str) -> ItemResult:
-    cases = tuple(replace(case, message=text) for case in item.cases)
-    return replace(item, title=text, message=text, hint=text, verdict="failed", mistakes=(text,), cases=cases)
+    told: dict[str, Any] = {"title": text, "message": text, "hint": text, "verdict": "failed", "mistakes": (text,)}
+    items = [
+        replace(item, **told, cases=tuple(replace(case, message=text) for case in item.cases)) for item in sample.items
+    ]
+    return replace(sample, student=text, submission=replace(sample.submission, path=text), items=tuple(items))
 
 
 def drawn(report: Report, text: str) -> tuple[Report, Details]:

@@ -158,31 +158,31 @@ def test_unparsable_file_is_shown_whole() -> None:
 
 # Marks
 
-
-def test_failure_is_marked_at_its_line() -> None:
-    told = failed(message="one raised ValueError: no.\nLine 8 of your file:\n  return y / 2")
-    assert marked(listing(CODE, told)) == {8: ["one-a"]}
-    assert '<a href="#line-8">Line 8 of your file</a>' in page(CODE, told)
+CELL = "Line 4 of cell 5 (text cells count)"
 
 
-def test_failure_is_marked_at_its_line_of_a_cell() -> None:
-    told = failed(message="one raised ZeroDivisionError.\nLine 4 of cell 5 (text cells count).")
-    found = listing(NOTEBOOK, told)
-    assert marked(found) == {4: ["one-a"]}
-    assert found.places == {"one-a": (8, "Line 4 of cell 5 (text cells count)")}
+@pytest.mark.parametrize(
+    ("source", "told", "cause", "at", "place"),
+    [
+        (CODE, "one raised E.\nLine 8 of your file:\n  return y / 2", "", 8, (8, "Line 8 of your file")),
+        (NOTEBOOK, "one raised E.\nLine 4 of cell 5 (text cells count).", "", 4, (8, CELL)),
+        (CODE, f"{NOT_REACHED}: no import.", "No import.\nLine 3 of your file:\n  L", 3, (3, "Line 3 of your file")),
+    ],
+    ids=["file", "cell", "not reached"],
+)
+def test_failure_is_marked_at_its_line(
+    source: str | Submission, told: str, cause: str, at: int, place: tuple[int, str]
+) -> None:
+    found = listing(source, failed(message=told), cause=cause)
+    assert marked(found) == {at: [] if cause else ["one-a"]}
+    assert (found.cause if cause else found.places["one-a"]) == place
+    assert f'<a href="#line-{place[0]}">{place[1]}' in page(source, failed(message=told), cause=cause)
 
 
 def test_failure_without_evidence_marks_no_line_and_names_its_function() -> None:
     found = listing(CODE, failed(), replace(item("two-a"), function="two"))
     assert marked(found) == {}
     assert 'Somewhere in <a href="#code-one">your <code>one</code></a>, lines 6 to 8' in page(CODE, failed())
-
-
-def test_unreached_items_are_marked_at_their_cause() -> None:
-    lost = failed(message=f"{NOT_REACHED}: m.py could not be imported.")
-    found = listing(CODE, lost, cause="m.py could not be imported.\nLine 3 of your file:\n  LIMIT = 3")
-    assert marked(found) == {3: []}
-    assert found.cause == (3, "Line 3 of your file")
 
 
 LINES = {"one-a": 7}

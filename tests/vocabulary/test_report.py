@@ -131,10 +131,10 @@ def test_report_comes_back_from_its_file(made: Report) -> None:
 
 
 def test_file_is_readable_and_hides_nothing(tmp_path: Path) -> None:
-    made = report(item(message="Zoë 王\n\x00\u2028\u202e\U000e0041\\\udcff\\"), student="ada\udcff")
+    made = report(item(message="Zoë 王\n\x00\x1b\x7f\u200b\u2028\u202e\U000e0041\\\udcff\\"), student="ada\udcff")
     write_report(made, tmp_path / "ada.json")
     text = (tmp_path / "ada.json").read_text(encoding="utf-8")
-    assert r"Zoë 王\n\u0000\u2028\u202e\udb40\udc41\\\udcff\\" in text
+    assert r"Zoë 王\n\u0000\u001b\u007f\u200b\u2028\u202e\udb40\udc41\\\udcff\\" in text
     assert text.endswith("}\n")
     assert text.replace("\n", "").isprintable()
     assert read_report(tmp_path / "ada.json") == made
