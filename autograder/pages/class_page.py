@@ -112,6 +112,15 @@ class ClassPage:
             item.item: _item_cell(item.verdict, verdict_word(item), item.points, item.max_points)
             for item in report.items
         }
+        is_broken = bool(report.cause) or any(item.verdict == "crashed" for item in report.items)
+        adjustments = report.final.adjustments if isinstance(report, FinalReport) else ()
+        groups = {
+            "broken": report.earned is not None and is_broken,
+            "unstarted": report.earned is not None and not is_broken and not ran(report),
+            "ungraded": report.earned is None,
+            "unmarked": any(change.rule == "question" and change.after is None for change in adjustments),
+            "unnamed": any(item.verdict == "failed" and not item.mistakes for item in report.items),
+        }
         self._rows.append(
             {
                 "student": report.student,
@@ -119,7 +128,7 @@ class ClassPage:
                 "earned": None if is_excused or report.points == report.earned else report.earned,
                 "status": status or ("no final grade" if is_final and report.points is None else ""),
                 "mistakes": list(dict.fromkeys(name for item in report.items for name in item.mistakes)),
-                "groups": [] if is_excused else _groups_of(report),
+                "groups": [name for name, is_so in groups.items() if is_so and not is_excused],
                 "may_be_lowest": report.points is not None and report.points < report.earnable and ran(report),
                 "cells": cells,
                 "sums": {function: _sum_cell(points) for function, points in by_function.items()},
@@ -223,20 +232,6 @@ def _lessons(anchored: Mapping[str, Group]) -> list[tuple[str, Group]]:
         lessons.setdefault(key, (anchor, answer))
     ordered = sorted(lessons.values(), key=lambda lesson: (-lesson[1].cost, -lesson[1].count, lesson[0]))
     return [lesson for lesson in ordered[:MAX_LESSONS] if lesson[1].cost > 0]
-
-
-def _groups_of(report: Report) -> list[str]:
-    """Return the GROUPS that a report tells of by itself."""
-    is_broken = bool(report.cause) or any(item.verdict == "crashed" for item in report.items)
-    adjustments = report.final.adjustments if isinstance(report, FinalReport) else ()
-    tells = {
-        "broken": report.earned is not None and is_broken,
-        "unstarted": report.earned is not None and not is_broken and not ran(report),
-        "ungraded": report.earned is None,
-        "unmarked": any(change.rule == "question" and change.after is None for change in adjustments),
-        "unnamed": any(item.verdict == "failed" and not item.mistakes for item in report.items),
-    }
-    return [name for name, is_so in tells.items() if is_so]
 
 
 # Cells: a thousand students share a few dozen different ones.

@@ -78,7 +78,10 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
-        finalize=_finalize,
+        # Strings without characters that act unseen; markup as it is.
+        finalize=lambda value: (
+            visible(str(value), newlines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
     )
     environment.filters.update(
         blocks=_blocks,
@@ -100,12 +103,6 @@ def _environment() -> jinja2.Environment:
         verdict_word=verdict_word,
     )
     return environment
-
-
-def _finalize(value: object) -> object:
-    """What a template prints: strings without characters that act unseen; markup as it is."""
-    is_plain = isinstance(value, str) and not isinstance(value, Markup)
-    return visible(str(value), newlines=True) if is_plain else value
 
 
 def _case_rows(item: ItemResult) -> list[tuple[tuple[str, str, str], list[str]]]:

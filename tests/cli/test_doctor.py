@@ -22,10 +22,6 @@ def rows(printed: str) -> dict[str, str]:
     return dict(re.findall(r"^ (\w+) +(ok|absent|warning|missing) ", printed, re.MULTILINE))
 
 
-def on_one_line(printed: str) -> str:
-    return " ".join(printed.split())
-
-
 # This machine
 
 
@@ -87,7 +83,7 @@ def test_doctor_says_what_to_do_about_each_fault(tmp_path: Path, tmp_path_factor
     toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "hidden" / "ramp-values.safetensors")
     (kit / "handout" / "toy" / "requirements.txt").unlink()
     done = toy_kit.autograder(kit, "doctor", packages=toy_kit.packages_without("torch", tmp_path))
-    found, text = rows(done.stdout), on_one_line(done.stdout)
+    found, text = rows(done.stdout), " ".join(done.stdout.split())
     assert done.returncode == 3
     assert {name for name, state in found.items() if state == "missing"} == {"torch", "sandbox", "fixtures"}
     assert "python -m pip install 'torch==" in text
