@@ -83,12 +83,6 @@ def refused(kit: Path, sentence: str, verb: Sequence[str] = ("fixtures", "regene
     assert sentence in " ".join(done.stderr.split())
 
 
-def released(kit: Path) -> None:
-    done = autograder(kit, "release")
-    assert done.stderr == ""
-    assert done.returncode == 0
-
-
 def examined(kit: Path, *, fails: bool) -> str:
     """What the exam prints."""
     done: subprocess.CompletedProcess[str] = autograder(kit, "selfcheck", "--jobs", "2")
@@ -154,7 +148,8 @@ def test_guide_followed_step_by_step_makes_an_exam(kit: Path) -> None:
     insert(kit, FOLDER + "contract.toml", "", clauses)
     insert(kit, module, marked.splitlines()[1], marked.splitlines(keepends=True)[0])
     regenerated(kit)
-    released(kit)
+    done = autograder(kit, "release")
+    assert (done.stderr, done.returncode) == ("", 0)
     printed = examined(kit, fails=False)
     assert "compute_surprise" not in printed
     row = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -119,10 +118,6 @@ def toy(tmp_path: Path, sandbox: Sandbox) -> Toy:
     return Toy(tmp_path, sandbox)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
-
-
 # What is stored
 
 
@@ -137,7 +132,7 @@ def test_the_toy_is_stored_and_read_back(toy: Toy) -> None:
     np.testing.assert_array_equal(small.expected[0].array, 2.5 * np.maximum(small.inputs["x"], 0))
     assert (small.expected[0].dtype, single.expected[0].dtype) == ("float64", "float32")
     assert stored.hints == {"no-kink": "What happens below 0?", "raises": "Does it run?"}
-    assert sorted(files_of(folder)) == [
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*")) == [
         "hidden/mistakes.json",
         "hidden/ramp-values.safetensors",
         "items.toml",
@@ -356,10 +351,6 @@ def test_each_assignment_is_built_by_its_own_generator(tmp_path: Path, sandbox: 
 OWN = "fixtures_of_toy"  # the package that the generator of the toy assignment is imported as
 
 
-def changed_modules(before: Mapping[str, object]) -> set[str]:
-    return {name for name in {*before, *sys.modules} if sys.modules.get(name) is not before.get(name)}
-
-
 def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     another = ModuleType("oracle")
     monkeypatch.setitem(sys.modules, "oracle", another)
@@ -370,7 +361,8 @@ def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypa
     assert generator["cases"].oracle is generator["oracle"]
     assert generator["oracle"] is not another
     assert sys.modules["oracle"] is another
-    assert {name.partition(".")[0] for name in changed_modules(before)} <= {OWN}
+    changed = {name for name in {*before, *sys.modules} if sys.modules.get(name) is not before.get(name)}
+    assert {name.partition(".")[0] for name in changed} <= {OWN}
     assert sys.path == folders
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -223,10 +224,6 @@ TEXTS = {
 }
 
 
-def _make(folder: Path) -> Path:
-    return _written(TEXTS, folder)
-
-
 def _written(texts: Mapping[str, str], folder: Path) -> Path:
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +234,7 @@ def _written(texts: Mapping[str, str], folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
-    folder = made_once("laws-course", _make, tmp_path_factory)
+    folder = made_once("laws-course", functools.partial(_written, TEXTS), tmp_path_factory)
     assignment = load_assignment(folder / "fixtures/laws")
     return Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
 

@@ -17,7 +17,7 @@ from toy_kit import change, regenerate_into, toy_assignment
 from autograder.authoring.fixtures.regenerate import load_expanded, solution_source
 from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
 from autograder.authoring.handout.release import handout_files
-from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
@@ -53,10 +53,6 @@ def make(kit: Path, target: Path, term: Term, sandbox: Sandbox) -> Made:
     return regenerate_term(toy_assignment(kit), target, term, sandbox)
 
 
-def inputs_of(folder: Path, assignment: Assignment) -> dict[str, np.ndarray]:
-    return {case.id: case.inputs["x"] for case in read_fixtures(assignment, folder=folder).cases}
-
-
 # A term's set
 
 
@@ -74,8 +70,10 @@ def test_public_cases_stay_and_hidden_ones_are_new(kit: Path, tmp_path: Path, sa
     public = [name for name in stored if name.startswith("public/") and name.endswith(".safetensors")]
     assert public
     assert all(made[name] == stored[name] for name in (*public, "items.toml", "probes.py"))
-    before, after = (inputs_of(folder, toy_assignment(kit)) for folder in (kit / "fixtures/toy", tmp_path / "term"))
-    assert {name for name in before if not np.array_equal(before[name], after[name])} == {"ramp-large"}
+    toy = toy_assignment(kit)
+    before, after = (read_fixtures(toy, folder=folder).cases for folder in (toy.folder, tmp_path / "term"))
+    pairs = zip(before, after, strict=True)
+    assert [old.id for old, new in pairs if not np.array_equal(old.inputs["x"], new.inputs["x"])] == ["ramp-large"]
 
 
 def test_manifest_tells_the_term_and_nothing_of_the_secret(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:

@@ -66,18 +66,6 @@ def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
 VALUE = expectation(array=np.array([[1.5, -2.0, 0.25]]), axes=("batch", "trial"), dtype="float64", rtol=1e-6, atol=1e-8)
 
 
-def same_array(one: Array | None, other: Array | None) -> bool:
-    """Whether two arrays agree in dtype, shape and every bit."""
-    if one is None or other is None:
-        return one is other
-    return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
-
-
-def round_trip(stored: Case) -> Case:
-    (read,) = decode(encode([stored]), HERE)
-    return read
-
-
 # Encoding and decoding
 
 
@@ -100,13 +88,14 @@ def test_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> Non
     stored = case(
         "c", replace(VALUE, array=array), inputs={"x": array}, mistakes={"w": Observation({"out": tensor(array)}, {})}
     )
-    read = round_trip(stored)
+    (read,) = decode(encode([stored]), HERE)
     assert (read.expected, read.mistakes) == (stored.expected, stored.mistakes)
     wrong = read.mistakes["w"]
     assert isinstance(wrong, Observation)
     again = safetensors.numpy.load(stored.encoded_inputs)["x"]
     for found in (read.inputs["x"], read.expected[0].array, wrong.returned["out"].array, again):
-        assert same_array(found, array)
+        assert found is not None
+        assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
@@ -117,10 +106,6 @@ def test_stored_cases_come_back_as_they_were(assignment: Assignment) -> None:
         data = path.read_bytes()
         cases = decode(data, path)
         assert encode(cases) == data
-
-
-def header(data: bytes) -> dict[str, Any]:
-    return dict(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]))
 
 
 # What is not a file of cases
@@ -147,7 +132,8 @@ def stored_with(described: Any) -> bytes:
     return safetensors.numpy.save(safetensors.numpy.load(DATA), metadata={"cases": json.dumps(described)})
 
 
-DESCRIBED = json.loads(header(DATA)["__metadata__"]["cases"])
+HEADER = json.loads(DATA[8 : 8 + int.from_bytes(DATA[:8], "little")])
+DESCRIBED = json.loads(HEADER["__metadata__"]["cases"])
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,6 @@ def rung(expected: Expectation, observation: Observation) -> str | None:
     return None if found is None else found.rung
 
 
-def changed(*places: tuple[int, ...], by: float = 1.0, array: Array = WANTED) -> Array:
-    wrong = array.copy()
-    for place in places:
-        wrong[place] += by
-    return wrong
-
-
 # The ladder
 
 
@@ -214,7 +207,10 @@ def test_any_single_value_beyond_its_tolerance_is_found(wanted: Array, place: in
 def test_index_that_all_differing_places_share_is_named(
     places: list[tuple[int, int]], shared: tuple[str, int] | None
 ) -> None:
-    assert mismatch(value(), seen(changed(*places))).shared == shared
+    wrong = WANTED.copy()
+    for place in places:
+        wrong[place] += 1
+    assert mismatch(value(), seen(wrong)).shared == shared
 
 
 # Graphs and gradients

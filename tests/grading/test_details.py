@@ -275,6 +275,3 @@ def test_curve_that_cannot_be_drawn_says_why(outcome: Outcome, said: str) -> Non
 def test_wild_values_of_curve_are_gaps_or_cut() -> None:
     curve = curve_of(case(np.zeros(4)), saw(np.array([1e300, np.nan, -np.inf, 0.12345])), 7.0)
     assert curve.series[0].yours == (LARGEST, None, None, 0.123)
-
-
-# On the page

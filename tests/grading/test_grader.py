@@ -115,15 +115,12 @@ def test_unknown_wrong_answer_gets_hint_of_simplest_item(
 # Faults stay with the item that caused them
 
 
-def grader_with(timeout: float, function: str) -> Grader:
-    items = tuple(replace(item, timeout=timeout) if item.function == function else item for item in ASSIGNMENT.items)
-    return Grader.of(replace(ASSIGNMENT, items=items), FIXTURES)
-
-
 def test_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
-    hang = "def compute_kl_penalty(log_probs, ref_log_probs):\n    while True:\n        pass"
-    report = grader_with(0.5, "compute_kl_penalty").grade(submission(with_more(hang)), sandbox)
-    assert lost_functions(report) == {"compute_kl_penalty"}
+    hung = "compute_kl_penalty"
+    hang = f"def {hung}(log_probs, ref_log_probs):\n    while True:\n        pass"
+    items = tuple(replace(item, timeout=0.5) if item.function == hung else item for item in ASSIGNMENT.items)
+    report = Grader.of(replace(ASSIGNMENT, items=items), FIXTURES).grade(submission(with_more(hang)), sandbox)
+    assert lost_functions(report) == {hung}
     for item in lost(report):
         rest = ["not_run"] * (len(item.cases) - 1)
         assert (item.verdict, item.points) == ("timed_out", 0)

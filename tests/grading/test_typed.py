@@ -87,6 +87,3 @@ def test_call_stands_below_message_where_it_helps(result: ItemResult, is_shown: 
     (shown,) = with_calls([result], [case()])
     call = "\n".join(f"  {line}" for line in call_lines(case()))
     assert shown.message == (f"wrong\n{CALLED}\n{call}" if is_shown else "wrong")
-
-
-# From a student's folder to the page
