@@ -160,7 +160,9 @@ class SourceFunction:
         """Name of each further draw that the solution answers → the argument, and what draws it there."""
         draws: dict[str, tuple[str, str]] = {}
         for argument in self.arguments:
-            for name, drawn in argument.further.items():
+            # What None means no other draw asks: the law `signature` compares with the same function's own answer.
+            none = {f"{argument.name}_none": "None"} if argument.default == (None,) and argument.drawn != "None" else {}
+            for name, drawn in {**argument.further, **none}.items():
                 draws[name if name not in draws else f"{argument.name}_{name}"] = (argument.name, drawn)
         return {name: drawn for name, drawn in draws.items() if name not in self.refused}
 

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("check", help="run the public cases on your work", description=INTRODUCTION)
     verb.add_argument("dir", nargs="?", default=".", type=Path, help="the folder with your work (default: this one)")
-    verb.add_argument("--item", action="append", default=[], help="check this item only; may be repeated")
+    verb.add_argument("--item", action="append", default=[], help="this item, or all of this function; may be repeated")
     verb.add_argument("--watch", action="store_true", help="check again whenever you save, until Ctrl-C")
     verb.add_argument("--assignment", help="which assignment; needed where there are several")
     verb.add_argument("--quiet", action="store_true", help="print nothing: the exit code says it")

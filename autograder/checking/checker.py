@@ -80,13 +80,14 @@ class Checker:
         return (*other_torch(self._grader.assignment), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
-        """Report on these items, or on all.
+        """Report on these items, on all of a function, or on all.
 
         All items of a function run together, because its other answers help to name a mistake: asking for one item
         gives the same words as asking for all.
         """
         assignment = self._grader.assignment
-        asked = [assignment.item(item_id) for item_id in item_ids] or list(assignment.items)
+        asked = [item for item in assignment.items if item.function in item_ids or not item_ids]
+        asked += [assignment.item(name) for name in item_ids if name not in assignment.functions]
         functions = {item.function for item in asked}
         items = [item for item in assignment.items if item.function in functions]
         report = self._grader.grade(self._submission, HastySandbox(self._sandbox), items)

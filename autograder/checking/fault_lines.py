@@ -20,6 +20,7 @@ from autograder.grading.compare import compare
 from autograder.grading.details import Details
 from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
+from autograder.grading.judging import RIGHT_FORM
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.sandbox.workers import Worker
@@ -92,7 +93,7 @@ def line_in_message(message: str, submission: Submission) -> int | None:
 def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[str]:
     """Show a failed item's line and two lines around it, or say which function it is in."""
     function = outlined(submission).get(item.function)
-    if item.verdict in ("passed", "missing", "not_graded") or function is None:
+    if item.verdict in ("passed", "missing", "not_graded") or function is None or RIGHT_FORM in item.message:
         return []
     if line is None:
         place = submission.place(function.last)

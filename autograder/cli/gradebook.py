@@ -249,7 +249,7 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
     earned = {report.student: report.points for report in reports}
     changed = [name for name, final in finals.items() if final.points != earned[name]]
     worth = {finals[report.student].most for report in reports} - {report.max_points for report in reports}
-    of = f", of {number(min(worth))} points with those for questions," if worth else ""
+    of = f", of {number(min(worth))} points," if worth else ""
     known = sum(final.points is not None for final in finals.values())
     rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
     path = visible(str(out / "grades.csv"))
@@ -390,7 +390,7 @@ def _roster(path: Path | None) -> Roster | None:
 def _say_unknown(students: Sequence[str], where: Path) -> None:
     if students:
         advice = "Give --roster a file that says who they are."
-        _warn(f"NOT EXPORTED, since {where} holds them not, or not clearly: {named(students)}. {advice}")
+        _warn(f"NOT EXPORTED, since {where} has no row, or more than one, for: {named(students)}. {advice}")
 
 
 def _warn(sentence: str) -> None:

@@ -323,7 +323,7 @@ def read_rules(
     times   when students handed in, as staff say
     seen    the same as the download says that is being graded
     """
-    given = {POLICY: policy.read_bytes()} if policy else {}
+    given = {POLICY: read_text(policy).encode()} if policy else {}
     given |= {} if times is None else {GIVEN: _times_csv(times)}
     policy = policy or out / POLICY
     rules = read_policy(policy, assignment) if POLICY in given or policy.is_file() else Policy()

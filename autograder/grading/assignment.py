@@ -151,7 +151,7 @@ class Assignment:
             if item.id in (item_id, *self.renamed.get(item_id, ())):
                 return item
         known = [item.id for item in self.items]
-        close = difflib.get_close_matches(item_id, known, n=3)
+        close = [name for name in known if name.startswith(item_id)] or difflib.get_close_matches(item_id, known, n=3)
         hint = f"Did you mean {' or '.join(close)}?" if close else f"The items are: {', '.join(known)}."
         raise UsageError(f"There is no item {item_id!r} in {self.name}. {hint}")
 

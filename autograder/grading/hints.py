@@ -26,6 +26,7 @@ from autograder.vocabulary.text import visible
 
 START_THERE = "fails too: start there."
 PUBLIC_PASS = "The public cases of this item pass, and a hidden one does not."
+RESULT = "result"  # what is compared as it is: text, truth values, lists, dictionaries
 IN_TURN = ("step", "record", "update", "epoch")  # axes of what happens one after the other
 
 VALUES: tuple[Rung, ...] = ("values", "finite")
@@ -102,7 +103,7 @@ def _chosen(failure: Failure) -> str:
     if first.result.visibility == "hidden":  # nothing that its numbers decide
         of_kind = _of_kind(first.case, mismatch) if mismatch else ""
         return of_kind or (PUBLIC_PASS if first.result.verdict in NAMED and (item.public or item.laws) else "")
-    if mismatch is None or mismatch.diagnoses or is_near_miss(mismatch) or mismatch.rung == "fact" or failure.updates:
+    if mismatch is None or mismatch.diagnoses or is_near_miss(mismatch) or failure.updates:
         return ""  # the message says the cause, or all that is known
     rung, of_kind = mismatch.rung, _of_kind(first.case, mismatch)
     if rung == "purity" and of_kind:
@@ -115,6 +116,8 @@ def _chosen(failure: Failure) -> str:
     of_item = item.hint if failure.is_first and not failure.before else ""
     judges = {expectation.kind for expectation in first.case.expected if "values" not in expectation.forgiven}
     match rung:
+        case "fact":  # the message says all of any other: a kind, calls, defaults
+            return of_item if mismatch.expectation.name == RESULT else ""
         case "values" | "finite" if "error" in judges or mismatch.right:
             return ""
         case "values" | "finite":

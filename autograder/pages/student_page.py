@@ -11,6 +11,7 @@ from markupsafe import escape
 
 from autograder.grading.counterexamples import CALLED
 from autograder.grading.details import Details, Earlier
+from autograder.grading.judging import RIGHT_FORM
 from autograder.pages.drawings import grid, plot
 from autograder.pages.html import PARTLY, render_page, verdict_word
 from autograder.pages.listing import NOTHING, Line, Listing
@@ -93,6 +94,7 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
     return render_page(
         "feedback.html",
         report=report,
+        withheld=[item.item for item in report.items if RIGHT_FORM in item.message],
         title=title,
         notes=notes_beside(report, notes),
         left_out=left_out,

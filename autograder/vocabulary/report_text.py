@@ -48,7 +48,7 @@ def item_lines(
     if item.verdict == "passed":
         return lines
     before, found, after = item.message.partition(f"\n{place[0]}\n" if place else "\0")
-    message = before + "\n".join(after.split("\n")[1:]) if found else item.message  # the place shows that line
+    message = "\n".join([before, *after.split("\n")[1:]]) if found else item.message  # the place shows that line
     text = [f"  {line}" for line in visible(message, newlines=True).splitlines()]
     for line in text:
         if fit and len(line) > width and "   " not in line.strip():  # a row of a table stays whole
@@ -58,7 +58,9 @@ def item_lines(
         else:
             lines.append(line)
     if like:
-        lines.append(f"  Hint and line: as for {like}.")
+        where = ["place" if place[0].startswith("Somewhere") else "line"] if place else []
+        both = " and ".join([*(["hint"] if item.hint else []), *where])
+        lines.append(f"  {both.capitalize()}: as for {like}.")
     else:
         lines += [f"  {visible(line)}" for line in place]
         lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")

@@ -300,6 +300,9 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a", "a   float[batch dim]", "return np.zeros(len(a) + 1)"): {"returns": "float[axis0]"},
     ("a", "a   float[n]", "return a > 0"): {"returns": "int[n]"},
     ("a, scale=2.0, clip=None, *, by=1", "a   float[n]", "return a * scale * by"): {"returns": "float[n]"},
+    ("a, clip: float = None", "a   float[n]", "return a * (1 if clip is None else clip)"): {
+        "returns": "float[n]", "further_draws": {"clip_none": ("clip", "None")},
+    },
     ("a, how", TWO_WORDS, "return getattr(a, how)()"): {
         "returns": "float", "further_draws": {"how_max": ("how", '"max"')},
     },

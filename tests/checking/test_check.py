@@ -96,6 +96,8 @@ def test_items_asked_for_are_shown_once_in_order(work: Callable[..., Path], caps
     folder = work(toy=RIGHT + WRONG)
     assert check(folder, ["shift-values", "ramp-values", "shift-values"]) == 1
     assert re.findall(r"^\w+ +(\w+-values) ", capsys.readouterr().out, re.M) == ["ramp-values", "shift-values"]
+    assert check(folder, ["shift"]) == 1  # a function's items
+    assert re.findall(r"^\w+ +(\w+-values) ", capsys.readouterr().out, re.M) == ["shift-values"]
     assert check(folder, ["shift-values"]) == 1
     assert re.findall(r"^\w+ +(\w+-values) ", capsys.readouterr().out, re.M) == ["shift-values"]
 

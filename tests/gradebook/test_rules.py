@@ -405,3 +405,9 @@ def test_late_rules_spare_who_is_on_time_and_never_favour_the_later(
     assert on_time == final(report, {**policy, "late": None})
     late, later = (final(report, policy, days=when).points for when in (days, days + 0.5))
     assert late is None or (later or 0.0) <= late <= (on_time.points or 0.0)
+
+
+@pytest.mark.parametrize("name", ["nothere.toml", ""])
+def test_policy_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_rules(tmp_path, THREE, tmp_path / name, (), None)

@@ -123,6 +123,12 @@ def test_backward_inside_function_is_told() -> None:
     assert hint(value(), more=code, out=Returned("none")) == ""  # here it may be what is asked for
 
 
+def test_own_hint_follows_text_and_lists_and_no_other_fact() -> None:
+    facts = {name: Expectation("fact", name, "f", value=["a"]) for name in ("result", "kind")}
+    said = {name: hint(fact, facts={name: ["b"]}) for name, fact in facts.items()}
+    assert said == {"result": "Think again.", "kind": ""}
+
+
 def test_number_of_turns_is_no_question_of_shapes() -> None:
     assert hint(value(axes=("step", "vocab")), out=tensor(np.concatenate([WANTED, WANTED]))) == ""
 

@@ -139,6 +139,8 @@ def test_one_cause_is_told_once() -> None:
         f"{item_lines(items[0])[0]}\n  f raised E.\n  Line 2 of your file:\n  >    2   x = 1\n  Every"
     )
     assert text.count("  Line 2 of your file:") == 3
+    called = report_text(report(item(message=f"{message}\nWhat this calls:\n  f()")), places=places)
+    assert "  f raised E.\n  What this calls:\n    f()\n  Line 2 of your file:" in called
     assert "  Hint and line: as for deltas-normalized.\n  Again: python -m autograder check --item b\n" in text
     brief = report_text(report(*items), places=places, brief=["deltas-normalized", "b", "c", "d"]).splitlines()
     assert [line[:4] for line in brief] == ["FAIL"] * 4 + [""] + ["FAIL"] * 2 + ["    "]
