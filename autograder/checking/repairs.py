@@ -230,7 +230,8 @@ class Text:
             if repair.kind in ("finite", "shifted"):  # what must not overflow is guarded where it does, late
                 return share, repair.line
             place = (1 + min(3, told[repair.line]) * self.is_long) * (3 if repair.line in alone else 1)
-            return share * place * (10 if repair.line in marked else 1), 0
+            later = repair.line if repair.kind == "minus" else 0  # a sign that is missing is usually the result's
+            return share * place * (10 if repair.line in marked else 1), later
 
         return sorted(found, key=promise, reverse=True)
 
