@@ -20,13 +20,12 @@ from autograder.grading.compare import compare
 from autograder.grading.details import Details
 from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
-from autograder.grading.judging import RIGHT_FORM
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.sandbox.workers import Worker
 from autograder.submissions.submission import BREAK, UNPARSABLE, Submission, outlined
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+from autograder.vocabulary.report import ItemResult, Report
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
 # Changes of one function; of one with many variables, as a training loop. They are counted since a mark must not depend
@@ -60,7 +59,7 @@ def fault_lines(
     lines: dict[str, int] = {}
     searched: dict[str, dict[str, Set[str]]] = {}
     for item in items:
-        if item.verdict in ("passed", "missing", "not_graded") or item.message.startswith(NOT_REACHED):
+        if item.verdict in ("passed", "missing", "not_graded") or item.is_unreached:
             continue
         line = line_in_message(item.message, submission)
         if line is not None:
@@ -93,7 +92,7 @@ def line_in_message(message: str, submission: Submission) -> int | None:
 def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[str]:
     """Show a failed item's line and two lines around it, or say which function it is in."""
     function = outlined(submission).get(item.function)
-    if item.verdict in ("passed", "missing", "not_graded") or function is None or RIGHT_FORM in item.message:
+    if item.verdict in ("passed", "missing", "not_graded") or function is None or item.is_withheld:
         return []
     if line is None:
         place = submission.place(function.last)

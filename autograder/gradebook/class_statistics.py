@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report, Verdict
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report, Verdict
 from autograder.vocabulary.text import number
 
 BINS = 10
@@ -326,7 +326,7 @@ def summary(reports: Iterable[Report]) -> Summary:
 
 def ran(report: Report) -> bool:
     """Tell whether anything of a submission was reached: it could be imported, and is not as it was handed out."""
-    return any(item.verdict in REACHED and not item.message.startswith(NOT_REACHED) for item in report.items)
+    return any(item.verdict in REACHED and not item.is_unreached for item in report.items)
 
 
 def stands_out(report: Report, most: int | None = None) -> str:

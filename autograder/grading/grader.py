@@ -19,7 +19,7 @@ from autograder.grading.counterexamples import CallRunner, Drawing, Search, call
 from autograder.grading.details import Details, curve_of, fingerprint, picture_of
 from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
-from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, load_failure, withhold
+from autograder.grading.judging import WORST_FIRST, Judge, Judged, load_failure, withhold
 from autograder.grading.known_mistakes import names_of_items
 from autograder.grading.wording import about_updates, which_case
 from autograder.sandbox.calls import Outcome, Program
@@ -266,11 +266,7 @@ class Grading:
         failed = {next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results}
         pictures = [picture_of(case, self.outcomes[case.id]) for case in fixtures.cases if case.id in failed]
         wrong = [item for item in results if item.verdict == "failed"]
-        answers = {
-            item.item: fingerprint(item)
-            for item in wrong
-            if not item.mistakes and not item.message.startswith(RIGHT_FORM)
-        }
+        answers = {item.item: fingerprint(item) for item in wrong if not item.mistakes and not item.is_withheld}
         code = written(submission.source, self.functions)
         return replace(
             details,

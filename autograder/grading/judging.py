@@ -11,11 +11,10 @@ from autograder.grading.wording import about_exception, about_mismatch, about_ou
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome
 from autograder.submissions.names import defines_one
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import NOT_REACHED, CaseResult, Verdict
+from autograder.vocabulary.report import NOT_REACHED, RIGHT_FORM, CaseResult, Verdict
 
 WORST_FIRST: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 LATE = f"{NOT_REACHED}: {OUT_OF_TIME.detail}."
-RIGHT_FORM = "This is right, and it counts as soon as"
 
 
 @dataclass(frozen=True)

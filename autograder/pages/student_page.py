@@ -11,11 +11,10 @@ from markupsafe import escape
 
 from autograder.grading.counterexamples import CALLED
 from autograder.grading.details import Details, Earlier
-from autograder.grading.judging import RIGHT_FORM
 from autograder.pages.drawings import grid, plot
 from autograder.pages.html import PARTLY, render_page, verdict_word
 from autograder.pages.listing import NOTHING, Line, Listing
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
@@ -94,7 +93,6 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
     return render_page(
         "feedback.html",
         report=report,
-        withheld=[item.item for item in report.items if RIGHT_FORM in item.message],
         title=title,
         notes=notes_beside(report, notes),
         left_out=left_out,
@@ -156,7 +154,7 @@ def _lost(items: Iterable[ItemResult]) -> float:
 
 def _is_unreached(item: ItemResult) -> bool:
     """Tell whether something outside an item kept it from being reached."""
-    return item.verdict not in ("passed", "not_graded") and item.message.startswith(NOT_REACHED)
+    return item.verdict not in ("passed", "not_graded") and item.is_unreached
 
 
 # What to do next

@@ -37,7 +37,7 @@ from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import BREAK, Candidate, Function, outlined
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, open_regular, write_atomically
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 from autograder.vocabulary.times import moment
@@ -229,7 +229,7 @@ def comments_on(report: Report, names: Sequence[str]) -> dict[str, str]:
     cause = report.cause
     for name in names:
         if results := [result for result in report.items if result.function == name]:
-            concerned = any(result.message.startswith(NOT_REACHED) for result in results)
+            concerned = any(result.is_unreached for result in results)
             comments[name] = comment_on(results, cause if concerned else "")
             cause = "" if concerned else cause
     return comments

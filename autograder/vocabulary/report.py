@@ -17,7 +17,9 @@ from autograder.vocabulary.text import INVISIBLE
 
 SCHEMA = 1
 MOST = 1e12  # points, or seconds
-NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
+# How the messages of items begin
+NOT_REACHED = "Not reached"  # that `Report.cause` explains
+RIGHT_FORM = "This is right, and it counts as soon as"  # whose function is right in no case of values
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -68,6 +70,16 @@ class ItemResult:
     seconds: float
     cases: tuple[CaseResult, ...]
     counterexample: str = ""
+
+    @property
+    def is_unreached(self) -> bool:
+        """Whether something outside the item kept it from being reached."""
+        return self.message.startswith(NOT_REACHED)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether it is right, and counts once its function is right where zeros would be wrong."""
+        return self.message.startswith(RIGHT_FORM)
 
     @property
     def fails_unseen(self) -> bool:

@@ -98,7 +98,7 @@ def report_text(
     lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
     if report.cause:
         lines += [*visible(report.cause, newlines=True).splitlines(), ""]
-    lost = [item for item in report.items if report.cause and item.message.startswith(NOT_REACHED)]
+    lost = [item for item in report.items if report.cause and item.is_unreached]
     shown: dict[object, str] = {}
     for item in report.items:
         is_wrong = item.verdict not in ("passed", "missing")
@@ -141,7 +141,7 @@ def totals(report: Report, width: int = WIDTH) -> list[str]:
         earned = "?" if None in points else number(round(sum(value or 0.0 for value in points), 2))
         score = f"{earned} / {number(sum(item.max_points for item in items))}"
         start = f"{word}  {function:<{name_width}} {score:>11}"
-        lost = [item for item in items if item.verdict != "passed" and not item.message.startswith(NOT_REACHED)]
+        lost = [item for item in items if item.verdict != "passed" and not item.is_unreached]
         more = ", ".join(item.item for item in lost if word in ("FAIL", "ERR "))
         if word == "TODO":  # why, where it is no stub: it has another name, or its cell could not be read
             more = " ".join(dict.fromkeys(item.message for item in lost if not item.message.endswith(UNWRITTEN)))

@@ -21,12 +21,12 @@ from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading import grader as grader_module
 from autograder.grading.assignment import find_assignment
 from autograder.grading.grader import NOTHING_READ, Grader
-from autograder.grading.judging import LATE, RIGHT_FORM
+from autograder.grading.judging import LATE
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import RIGHT_FORM, ItemResult, Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]
