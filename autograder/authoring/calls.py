@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -35,12 +36,7 @@ class Formula:
     @property
     def stated(self) -> dict[str, str]:
         """As the parameters of a call state it."""
-        return {"of": " ".join(self.names), "is": self.expression}
-
-    @property
-    def names(self) -> list[str]:
-        """The names of its arguments, in order."""
-        return self.of.replace(",", " ").split()
+        return {"of": " ".join(self.of.replace(",", " ").split()), "is": self.expression}
 
     def __call__(self, *placed: float, **named: float) -> Any:
         """Its value, for the oracle: of arguments by place or by name."""
@@ -73,9 +69,8 @@ class Oracle:
 
     def answer(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Say what is right: each part, "result", "gradient <leaf>", "calls of <formula>"."""
-        return self._of_solution(inputs, params) if self.is_open else self._of_oracle(inputs, params)
-
-    def _of_solution(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not self.is_open:
+            return self._of_oracle(inputs, params)
         key = (repr(params), *((name, array.tobytes(), array.shape) for name, array in inputs.items()))
         if key not in self.asked:
             self.asked[key] = self.draw.solution(self.function, inputs, params, self.probe)
@@ -84,26 +79,22 @@ class Oracle:
             told = f"the solution's {self.function} returns {answer.get('kind', 'something else')}"
             parts = f"a tuple, list or dictionary of {', '.join(self.parts)}" if len(self.parts) > 1 else "numbers"
             raise CaseFault(f"{told} without {lacking[0]}, and the case names {parts}", "what comes back")
-        for name in self.leaves:
-            if f"gradient {name}" not in answer:
-                told = f"in the solution no gradient of what {self.function} returns reaches {name}"
-                raise CaseFault(told, "leaves=… of inputs that it depends on, as tensors")
+        if lacking := [name for name in self.leaves if f"gradient {name}" not in answer]:
+            told = f"in the solution no gradient of what {self.function} returns reaches {lacking[0]}"
+            raise CaseFault(told, "leaves=… of inputs that it depends on, as tensors")
         return answer
 
     def _of_oracle(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The oracle's answer, from float64 arrays; the calls of formulas are counted."""
+        """Ask the oracle, with float64 arrays; the calls of formulas are counted."""
         wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
-        counts = dict.fromkeys(self.formulas, 0)
+        counts = Counter[str]()
 
         def counted(name: str, /, *placed: Any, **named: Any) -> Any:
             counts[name] += 1
             return self.formulas[name](*placed, **named)
 
-        known = {
-            **wide,
-            **params.get("given", {}),
-            **{name: functools.partial(counted, name) for name in self.formulas},
-        }
+        known = {**wide, **params.get("given", {})}
+        known |= {name: functools.partial(counted, name) for name in self.formulas}
         arguments = {name: known[name] for name in params["arguments"]}
         returned = self._asked(self.function, arguments)
         if returned is None:
@@ -116,28 +107,25 @@ class Oracle:
                 right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
                 raise CaseFault(f"{told} {type(returned).__name__}, which cannot be stored", right) from cause
             return {"result": returned}
-        if isinstance(returned, dict):
-            answer = dict(returned)
-        else:
-            is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
-            several = tuple(returned) if is_several else (returned,)
-            if len(several) != len(self.parts):
-                told = f"oracle.py's {self.function} returns {len(several)} parts"
-                raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
-            answer = dict(zip(self.parts, several, strict=True))
-        answer |= {f"calls of {name}": count for name, count in counts.items()}
+        is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
+        several = tuple(returned) if is_several else (returned,)
+        if not isinstance(returned, dict) and len(several) != len(self.parts):
+            told = f"oracle.py's {self.function} returns {len(several)} parts"
+            raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
+        answer = {**(returned if isinstance(returned, dict) else dict(zip(self.parts, several, strict=True)))}
+        answer |= {f"calls of {name}": counts[name] for name in self.formulas}
         if self.leaves:
-            slopes = self._asked(f"{self.function}_gradient", arguments)
-            several = slopes if isinstance(slopes, tuple) else (slopes,)
-            if len(several) != len(self.leaves):
-                told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
-                right = "a tuple of a gradient for each of them, in this order"
-                raise self._at_oracle(f"{self.function}_gradient", told, right)
-            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, several, strict=True)}
+            gradient = f"{self.function}_gradient"
+            returned = self._asked(gradient, arguments)
+            slopes = returned if isinstance(returned, tuple) else (returned,)
+            if len(slopes) != len(self.leaves):
+                told = f"returns {len(slopes)}, and leaves are {', '.join(self.leaves)}"
+                raise self._at_oracle(gradient, told, "a tuple of a gradient for each of them, in this order")
+            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, slopes, strict=True)}
         return answer
 
     def _asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """What the oracle's function of that name says: by name where it has the same names, else in order."""
+        """Call the oracle's function of that name: by name where it has the same names, else in order."""
         oracle = getattr(self.module, name, None)
         if oracle is None:
             what = f"oracle.py does not define {name}, and {NOT_INDEPENDENT} does not list {self.function}"
@@ -145,17 +133,17 @@ class Oracle:
             right = f"its own text, or that until then; {likely(name, others)}"
             raise Misnamed(what, right, getattr(self.module, "__file__", "oracle.py"), 1)
         signature = inspect.signature(oracle)
-        for in_order, by_name in (((), arguments), ([*arguments.values()], {})):
-            try:
+        for in_order, by_name in (((), arguments), (arguments.values(), {})):
+            with contextlib.suppress(TypeError):
                 bound = signature.bind(*in_order, **by_name)
-            except TypeError:
-                continue
-            return oracle(*bound.args, **bound.kwargs)
-        told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
-        raise self._at_oracle(name, told, "the same arguments in the same order")
+                break
+        else:
+            told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
+            raise self._at_oracle(name, told, "the same arguments in the same order")
+        return oracle(*bound.args, **bound.kwargs)
 
     def numbers(self, returned: Any, oracle: str) -> Array:
-        """What the oracle of that name returned, as an array."""
+        """Make an array of what the oracle of that name returned."""
         with contextlib.suppress(ValueError):  # rows that differ in length
             array = np.asarray(returned)
             if array.dtype.kind in "fiub":
@@ -164,7 +152,7 @@ class Oracle:
         raise self._at_oracle(oracle, f"returns {str(returned)[:60]} where the case asks for axes", right)
 
     def _at_oracle(self, name: str, told: str, right: str) -> Misnamed:
-        """A fault of the oracle's own, at the line where it is defined."""
+        """Make the refusal of an oracle, at the line where it is defined."""
         code = getattr(getattr(self.module, name, None), "__code__", None)
         place = (code.co_filename, code.co_firstlineno) if code and not self.is_open else ()
         whose = f"the solution's {self.function}" if self.is_open else f"the oracle {name}"

@@ -415,7 +415,7 @@ def _call(
     declared = Function(
         function.name, function.shapes, returns, function.sizes, {}, values=solution.values, by_name=by_name
     )
-    call = Call("", "a trial", "", lambda rng, sizes: {}, options={"leaves": leaves})
+    call = Call("", "a trial", "", options={"leaves": leaves})
     planned = Planned("trial", "public", declared, LAWS["values"], call, frozenset())
     requests = []
     for arguments in calls:

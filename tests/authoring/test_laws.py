@@ -95,6 +95,7 @@ EXAM = Exam.of(
         sizes={"steps": (1, 3, 5)},
         draws={"usual": intervals},
         values="python",
+        counted=["f"],
         kind="a number",
     ),
 )
@@ -184,7 +185,7 @@ def midpoint(f, low, width):
 '''
 
 JUDGED = {
-    "surrogate": [law for law in LAWS if law not in ("kind", "callables")],
+    "surrogate": [law for law in LAWS if law not in ("kind", "calls", "callables")],
     "standardized": [
         "values",
         "dtype",
@@ -199,7 +200,7 @@ JUDGED = {
         "errors",
     ],
     "selected": ["values", "kind", "unmodified", "sizes", "state", "signature", "falsy", "errors"],
-    "midpoint": ["values", "kind", "callables", "signature"],
+    "midpoint": ["values", "kind", "calls", "callables", "signature"],
 }
 
 
@@ -398,8 +399,8 @@ CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
         "nothing named": but("selected", ("least is below 0", "wrong")),
         "printed": but("selected", ("raise ValueError", "print")),
     },
+    "calls midpoint": {"called twice": but("midpoint", returns="return ({} + {}) / 2")},
     "callables midpoint": {
-        "called twice": but("midpoint", returns="return ({} + {}) / 2"),
         "exception swallowed": but("midpoint", returns="try: return {}; except Exception: return 0.0"),
     },
 }

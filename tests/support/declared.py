@@ -38,7 +38,7 @@ class Declared:
         declared = Function(function, shapes, result, sizes, {}, values=self.values, **known)
         if "raises" in more:
             more["raises"] = {name: Error(*raised) for name, raised in more["raises"].items()}
-        call = Call("", "…", "", lambda rng, sizes: arguments, options=more)
+        call = Call("", "…", "", options=more)
         return draft_of(Planned(function, "public", declared, LAWS["values"], call, EVERYTHING), arguments, module)
 
 

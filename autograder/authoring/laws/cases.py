@@ -13,11 +13,13 @@ from autograder.authoring.calls import AFTERWARDS, Formula, Oracle, is_numbers
 from autograder.authoring.declarations import Draft, Expectation, error, fact, gradient, unchanged, value
 from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.authoring.laws.declaration import Arguments, Error, Function
-from autograder.authoring.laws.laws import Call, Law
+from autograder.authoring.laws.laws import ELSEWHERE, Call, Law
 from autograder.sandbox.calls import Array
 from autograder.vocabulary.report import Visibility
 
 LAYOUTS = ("transposed", "sliced")  # ways to pass arrays
+RECORDED = "Under torch.no_grad() the caller wants no graph, but the result carries one."
+MADE_ON_CPU = "On a GPU {observed} would be refused: it meets one of the arguments with a tensor of the CPU."
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,14 @@ class Planned:
 def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: Any = None) -> Draft:
     """Make the case of these arguments, which the oracle in that module answers."""
     function, call, aspects = planned.function, planned.call, planned.aspects
-    options = {**function.tolerances.get(call.draw, {}), **function.options, **call.options}
-    returns = function.returned(arguments)
-    parts = {function.name: returns} if isinstance(returns, str) else returns or {}
+    tolerances = function.tolerances.get(call.draw, {}) if call.dtype in ("", function.dtypes[0]) else {}
+    options = {**tolerances, **function.options, **call.options}
+    declared = function.parts(arguments)
+    parts = declared or {}
     if unknown := [part for part in planned.parts if part not in (parts or [function.name])]:
         told = f"{planned.case}: its item judges the part {unknown[0]!r} of {function.name}"
         raise Misnamed(told, likely(unknown[0], parts))
-    changes = {part: part.removesuffix(f" {AFTERWARDS}") for part in parts if part.endswith(f" {AFTERWARDS}")}
+    changes = [part.removesuffix(f" {AFTERWARDS}") for part in parts if part.endswith(f" {AFTERWARDS}")]
     formulas = {name: one for name, one in arguments.items() if isinstance(one, Formula)}
     arrays = [name for name, one in arguments.items() if isinstance(one, np.ndarray)]  # a draw may leave out some
     inputs = {name: np.asarray(one) for name, one in arguments.items() if name in arrays or is_numbers(one)}
@@ -50,20 +53,21 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
 
     def instead(stated: Any) -> Any:
         """Return what stands instead of an argument, which may depend on the usual ones."""
-        found = stated(arguments) if callable(stated) else stated
-        return found.tolist() if isinstance(found, np.ndarray) else found
+        made = stated(arguments) if callable(stated) else stated
+        return made.tolist() if isinstance(made, np.ndarray) else made
 
-    def judged(name: str, declared: Sequence[str], aspect: str) -> list[str]:
-        usual = declared if aspect in aspects and not raises else ()
+    def tracked(name: str, usual: Sequence[str], aspect: str) -> list[str]:
+        """List the leaves or constants among the arguments."""
+        usual = usual if aspect in aspects and not raises else ()
         return [argument for argument in options.get(name, usual) if argument in arrays]
 
-    leaves = judged("leaves", function.leaves, "gradient")
-    more = {
+    leaves = tracked("leaves", function.leaves, "gradient")
+    stated = {
         "given": {name: one for name, one in arguments.items() if name not in inputs and name not in formulas},
-        "plain": returns is None and not raises,
-        "changes": [*changes.values()],
+        "plain": declared is None and not raises,
+        "changes": changes,
         "leaves": leaves,
-        "constants": judged("constants", function.constants, "constants"),
+        "constants": tracked("constants", function.constants, "constants"),
         "by_name": [name for name in function.by_name if name in arguments],
         "gradients_of": [*options.get("gradients_of", ())],
         "formulas": {name: formula.stated for name, formula in formulas.items()},
@@ -73,8 +77,8 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
         "function": function.name,
         "arguments": [*arguments],
         "values": function.values,
-        "returns": [] if raises else [name for name in parts if name not in changes],
-        **{name: entry for name, entry in more.items() if entry},
+        "returns": [] if raises else [part for part in parts if part.removesuffix(f" {AFTERWARDS}") not in changes],
+        **{name: entry for name, entry in stated.items() if entry},
         **function.params,
         **call.params,
         "bound": True,
@@ -89,7 +93,7 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
     return Draft(
         planned.case,
         call.title,
-        function.driver or function.probe,
+        call.probe or function.driver or function.probe,
         inputs,
         Judged(planned, oracle, parts, options),
         params,
@@ -98,7 +102,7 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
         zero="values are the draw's",
         infinite=options.get("infinite", ""),
         sampled=options.get("sampled", ""),
-        example=call.example,
+        example=call.fixed is not None,
         hint=planned.law.hint,
     )
 
@@ -114,65 +118,68 @@ class Judged:
 
     def __call__(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         """Say all that must hold with these inputs and parameters."""
-        name, aspects = self.planned.function.name, self.planned.aspects
+        function, aspects = self.planned.function, self.planned.aspects
+        if self.planned.call.probe == ELSEWHERE:  # nothing but where it computes
+            message = f"{function.name} should compute where its arguments are, on a GPU as on the CPU; "
+            message += "yours computes {observed}."
+            place = fact("place", "the device of the arguments", "where they are", message)
+            return [place, fact("fault", "tensors that are made on the CPU", None, MADE_ON_CPU, diagnosis=True)]
         expected: list[Expectation] = []
         if "raises" not in params:
             expected += self._results(inputs, params)
-        elif aspects & {"errors", "calls"}:
+        elif "errors" in aspects:
             for label, raised in self.options["raises"].items():
                 shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][label].items())
-                expected.append(error(label, f"{name} with {shown}", raised.kind, *raised.mentions))
-        if "unmodified" not in aspects or "alike" in aspects:
-            return expected
-        expected += [
-            unchanged(part, array, argument)
-            for argument, array in inputs.items()
-            if (part := f"{argument} {AFTERWARDS}") not in self.parts
-        ]
+                expected.append(error(label, f"{function.name} with {shown}", raised.kind, *raised.mentions))
+        if "unmodified" in aspects:
+            expected += self._unmodified(inputs, params)
+        if not params.get("recording", True) and not isinstance(function.returns, Mapping):
+            expected.append(fact("graph", "a graph", False, RECORDED))
+        return expected
+
+    def _unmodified(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Expectation]:
+        """Expect arguments as they were, but for those that are changed in place."""
+        name = self.planned.function.name
+        for argument, array in inputs.items():
+            if f"{argument} {AFTERWARDS}" not in self.parts:
+                yield unchanged(f"{argument} {AFTERWARDS}", array, argument)
         for argument, one in params.get("given", {}).items():
             if isinstance(one, list | dict) and argument not in params.get("changes", ()):
                 message = f"{name} should leave {argument} as it is, {{expected}}, but afterwards it is {{observed}}."
-                expected.append(fact(f"{argument} {AFTERWARDS}", argument, one, message))
+                yield fact(f"{argument} {AFTERWARDS}", argument, one, message)
         if params["values"] == "torch":
             message = f"{name} should leave requires_grad of its arguments as it is, but changed that of {{observed}}."
-            expected.append(fact("tracked", "requires_grad of the arguments", [], message))
-        return expected
+            yield fact("tracked", "requires_grad of the arguments", [], message)
 
     def _results(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Expectation]:
-        """Say what must come back: values and gradients; kind, calls and gradients of constants as facts."""
+        """Expect what comes back: values and gradients; kind, calls and gradients of constants as facts."""
         function, aspects = self.planned.function, self.planned.aspects
-        defaults = {name: default for name, default in function.defaults.items() if name not in inputs}
         names = [name for name in function.arguments if name in params["arguments"] or name in function.defaults]
-        complete = {**params, "arguments": names, "given": {**defaults, **params.get("given", {})}}
-        answer = self.oracle.answer(inputs, complete)  # which gets the defaults of what is left out
+        left_out = {name: default for name, default in function.defaults.items() if name not in inputs}
+        complete = {**params, "arguments": names, "given": {**left_out, **params.get("given", {})}}
+        answer = self.oracle.answer(inputs, complete)
         message = f"{function.name} should return {{expected}}, but returned {{observed}}."
         if function.driver:  # it returns what it sees of an object
             message = f"What is seen of {function.name} should be {{expected}}, but is {{observed}}."
-        found: list[Expectation] = []
+        returned: list[Expectation] = []
         slopes: list[Expectation] = []
         if params.get("plain"):
-            found.append(fact("result", "what is returned", answer["result"], message))
+            returned = [fact("result", "what is returned", answer["result"], message)]
         else:
             floats = [array.dtype.name for array in inputs.values() if array.dtype.kind == "f"]
-            usual = next(iter(floats), self.options.get("dtype", "float64"))
+            usual = floats[0] if floats else self.options.get("dtype", "float64")
             dtype = "float64" if function.values == "python" else usual
-            found += self._values(answer, dtype, inputs, params)
+            returned = [*self._values(answer, dtype, inputs, params)]
             for leaf in self.oracle.leaves:
                 array = self.oracle.numbers(answer[f"gradient {leaf}"], f"{function.name}_gradient")
                 axes, what = " ".join(function.axes(leaf)), f"the gradient with respect to {leaf}"
                 slopes.append(gradient(f"gradient {leaf}", what, array, axes, dtype, **self._allowed))
         if function.detached and slopes and not any(np.any(slope.array) for slope in slopes):
-            found, slopes = [replace(one, attached=None) for one in found], []
-        kept = [one if one.kind == "fact" else self._kept(one) for one in found]
+            returned, slopes = [replace(one, attached=None) for one in returned], []
         if "alike" in aspects:
-            yield from (one for one in kept if one and one.kind == "value" and "values" in aspects)
-            same = [one for one in found if one.kind != "value" or self._is_judged(one)]
-            for label in params["also"]:
-                for one in [each for each in (*same, *slopes) if each.kind != "fact" or each.name == "result"]:
-                    name, what = f"{one.name} {label}", f"{one.what} {label}"
-                    yield replace(one, name=name, like=one.name, what=what, attached=None)
+            yield from self._alike(returned, slopes, params["also"])
             return
-        yield from filter(None, kept)
+        yield from filter(None, map(self._kept, returned))
         if function.kind and "kind" in aspects:
             yield fact("kind", "what is returned", function.kind, message)
         for name in self.options.get("counted", ()):
@@ -186,6 +193,18 @@ class Judged:
             yield fact(f"pull of {name}", f"the gradient of {name}", 0.0, message)
         yield from slopes if "gradient" in aspects else ()
 
+    def _alike(
+        self, returned: Sequence[Expectation], slopes: Sequence[Expectation], ways: Sequence[str]
+    ) -> Iterator[Expectation]:
+        """Expect the same in each way to call, and right values in the first where the item is about these."""
+        if "values" in self.planned.aspects:
+            yield from filter(None, (self._kept(one) for one in returned if one.kind == "value"))
+        same = [one for one in returned if one.name == "result" or (one.kind == "value" and self._is_judged(one))]
+        for label in ways:
+            for one in (*same, *slopes):
+                name, what = f"{one.name} {label}", f"{one.what} {label}"
+                yield replace(one, name=name, like=one.name, what=what, attached=None)
+
     @property
     def _allowed(self) -> dict[str, float]:
         return {name: self.options[name] for name in ("rtol", "atol") if name in self.options}
@@ -195,21 +214,21 @@ class Judged:
 
     def _kept(self, one: Expectation) -> Expectation | None:
         """Leave out a value that no law of the item looks at, or forgive it what none does."""
-        aspects, is_judged = self.planned.aspects, self._is_judged(one)
-        if not is_judged and "dtype" not in aspects:
+        if one.kind == "fact":
+            return one
+        aspects = self.planned.aspects if self._is_judged(one) else self.planned.aspects - {"values"}
+        if not self._is_judged(one) and "dtype" not in aspects:
             return None
-        looked_at = aspects if is_judged else aspects - {"values"}
-        forgiven = tuple(what for what in ("values", "dtype") if what not in looked_at)
+        forgiven = tuple(what for what in ("values", "dtype") if what not in aspects)
         if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
             forgiven = (*forgiven, "axes")
         return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
 
     def _values(
-        self, answer: Mapping[str, Any], dtype: str, inputs: Mapping[str, Array], params: Mapping[str, Any]
+        self, answer: Mapping[str, Any], usual: str, inputs: Mapping[str, Array], params: Mapping[str, Any]
     ) -> Iterator[Expectation]:
         """Expect the parts that are returned, and what arguments hold that are changed in place."""
         function, options = self.planned.function, self.options
-        changed = params.get("changes", ())
         differentiable = options.get("gradients_of") or params["returns"][:1]
         attached = False if options.get("constant") else bool(self.oracle.leaves) or None
         for name, axes in self.parts.items():
@@ -218,18 +237,18 @@ class Judged:
                 raise CaseFault(f"{name!r} is not among the parts that {function.name} returns", parts)
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {function.name}"
             argument = name.removesuffix(f" {AFTERWARDS}")
-            if argument in changed and name != argument:
+            if name not in params["returns"]:
                 what = f"{argument} after the call"
                 if argument not in inputs:  # texts, a dictionary
                     message = f"{argument} should be {{expected}} after the call, but is {{observed}}."
                     yield fact(name, what, answer[name], message)
                     continue
-            array, own = self.oracle.numbers(answer[name], function.name), dtype
+            array, dtype = self.oracle.numbers(answer[name], function.name), usual
             if array.dtype.kind == "b" and function.values == "torch":
-                own = "bool"
+                dtype = "bool"
             elif not array.ndim and function.values != "torch":
-                own = "float64"
-            elif array.dtype.kind in "iub" and function.values != "python" and array.ndim:
-                own = "int64"
+                dtype = "float64"
+            elif array.ndim and array.dtype.kind in "iub" and function.values != "python":
+                dtype = "int64"
             graph = attached if name in differentiable else None
-            yield value(name, what, array, axes, own, attached=graph, **self._allowed)
+            yield value(name, what, array, axes, dtype, attached=graph, **self._allowed)

@@ -95,6 +95,7 @@ class Function:
     falsy       optional argument → a falsy value that means what it says: {"epsilon": 0.0}
     words       argument → the words that it may be; others must raise ValueError with the word in the message
     errors      name → call that must raise ValueError
+    counted     functions among the arguments that are called as often as the docstring says
     examples    case → fixed numbers
     fixed       arguments whose values a counterexample may not simplify (whole numbers are never simplified)
     valid       whether the contract speaks of such arguments (of counterexamples that were made simpler)
@@ -129,6 +130,7 @@ class Function:
     falsy: Mapping[str, Any] = field(default_factory=dict)
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     errors: Mapping[str, Error] = field(default_factory=dict)
+    counted: Sequence[str] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
     fixed: Sequence[str] = ()
     valid: Callable[[Arguments], bool] = lambda arguments: True
@@ -143,53 +145,52 @@ class Function:
 
     def __post_init__(self) -> None:
         """Raise Misnamed where a part names what another does not have."""
+
+        def check(is_right: bool, what: str, right: str) -> None:
+            if not is_right:
+                raise Misnamed(what, right)
+
+        shapes = '"float[batch trial]", "int[run 2]", "float", "word", "function" or "other"'
         for argument, shape in self.arguments.items():
-            if not SHAPE.fullmatch(shape):
-                right = '"float[batch trial]", "int[run 2]", "float", "word", "function" or "other"'
-                raise Misnamed(f"{self.name}: {argument} is {shape!r}", right)
-            parts = [part for axis in self.axes(argument) for part in axis.split("*") if not part.isdigit()]
-            if unknown := [part for part in parts if part not in self.sizes]:
-                raise Misnamed(f"{self.name}: {argument} has the axis {unknown[0]!r}", "an axis that `sizes` names")
-        for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed", "by_name"):
-            if isinstance(listed := getattr(self, part), str):
-                raise Misnamed(f"{part} of {self.name} is {listed!r}", f'a list: {part}=["{listed}"]')
-            if unknown := [name for name in getattr(self, part) if name not in self.arguments]:
-                raise Misnamed(f"{part} of {self.name} names {unknown[0]!r}", f"one of {', '.join(self.arguments)}")
-        if unknown := [name for name in self.options if name not in OPTIONS]:
-            raise Misnamed(f"{self.name} has the option {unknown[0]!r}", likely(unknown[0], OPTIONS))
-        for several in (self.options, *self.tolerances.values(), *(each.options for each in self.examples.values())):
-            for name in {*several} & {"rtol", "atol"}:
-                if not (isinstance(several[name], numbers.Real) and several[name] >= 0):
-                    right = f"a number that is not negative, such as {name}=1e-6"
-                    raise Misnamed(f"{name} of {self.name} is {several[name]!r}", right)
-        for place in (1, 2):
-            sizes = [several[place] for several in self.sizes.values()]
-            if len(set(sizes)) < len(sizes):
-                raise Misnamed(f"two axes of {self.name} have one size: {sizes}", "different ones")
+            check(bool(SHAPE.fullmatch(shape)), f"{self.name}: {argument} is {shape!r}", shapes)
+            for part in (part for axis in self.axes(argument) for part in axis.split("*") if not part.isdigit()):
+                told = f"{self.name}: {argument} has the axis {part!r}"
+                check(part in self.sizes, told, "an axis that `sizes` names")
+        for part in ("leaves", "constants", "defaults", "falsy", "words", "counted", "fixed", "by_name"):
+            listed = getattr(self, part)
+            check(not isinstance(listed, str), f"{part} of {self.name} is {listed!r}", f'a list: {part}=["{listed}"]')
+            for name in listed:
+                told = f"{part} of {self.name} names {name!r}"
+                check(name in self.arguments, told, f"one of {', '.join(self.arguments)}")
+        for name in self.options:
+            check(name in OPTIONS, f"{self.name} has the option {name!r}", likely(name, OPTIONS))
+        for options in (self.options, *self.tolerances.values(), *(each.options for each in self.examples.values())):
+            for name in options.keys() & {"rtol", "atol"}:
+                is_right = isinstance(options[name], numbers.Real) and options[name] >= 0
+                right = f"a number that is not negative, such as {name}=1e-6"
+                check(is_right, f"{name} of {self.name} is {options[name]!r}", right)
+        for sizes in (list(self.sized(1).values()), list(self.sized(2).values())):
+            check(len({*sizes}) == len(sizes), f"two axes of {self.name} have one size: {sizes}", "different ones")
 
     def axes(self, argument: str) -> tuple[str, ...]:
         """Name the axes of an argument; none of a number or of what is no array."""
-        found = SHAPE.fullmatch(self.arguments[argument])
-        return tuple((found[2] or "").split()) if found else ()
-
-    def is_array(self, argument: str) -> bool:
-        """Tell whether an argument is an array."""
-        return "[" in self.arguments[argument]
+        return tuple(axes_of(self.arguments[argument]).split())
 
     def is_float(self, argument: str) -> bool:
         """Tell whether an argument is a floating array."""
         return self.arguments[argument].startswith("float[")
 
-    def returned(self, arguments: Arguments) -> str | Mapping[str, str] | None:
-        """Name the axes of what comes back, as `Calls.case` takes them."""
+    def parts(self, arguments: Arguments) -> dict[str, str] | None:
+        """Name the axes of each part that comes back, such as "row column"; None where it is compared as it is."""
         returns = self.returns(arguments) if callable(self.returns) else self.returns
-        if isinstance(returns, Mapping):
-            return {name: _axes_of(shape) for name, shape in returns.items()}
-        return None if returns is None else _axes_of(returns)
+        if returns is None:
+            return None
+        several = returns if isinstance(returns, Mapping) else {self.name: returns}
+        return {name: axes_of(shape) for name, shape in several.items()}
 
-    def sized(self, place: Literal[0, 1, 2], **others: int) -> dict[str, int]:
-        """Say all sizes: the least, public or hidden ones, but for `others`."""
-        return {axis: several[place] for axis, several in self.sizes.items()} | others
+    def sized(self, place: Literal[0, 1, 2]) -> dict[str, int]:
+        """Say the least, public or hidden sizes."""
+        return {axis: several[place] for axis, several in self.sizes.items()}
 
     def lowest(self, draw: str) -> dict[str, int]:
         """Say the least sizes that a draw has."""
@@ -202,18 +203,19 @@ class Function:
 
     def drawn(self, draw: str, rng: np.random.Generator, sizes: Mapping[str, int], dtype: str = "") -> dict[str, Any]:
         """Draw arguments in the order of the signature; floating arrays come in `dtype`, the first one if none."""
-        found = self.draws[draw](rng, **sizes)
-        return {name: self._given(name, found[name], dtype) for name in self.arguments if name in found}
+        drawn = self.draws[draw](rng, **sizes)
+        arguments = {name: drawn[name] for name in self.arguments if name in drawn}
+        for name, argument in arguments.items():
+            kind = self.arguments[name].partition("[")
+            if argument is None or not kind[1]:
+                arguments[name] = argument.item() if isinstance(argument, np.generic) else argument
+                continue
+            array = np.asarray(argument)
+            usual = "float32" if array.dtype == np.float32 else self.dtypes[0]
+            arguments[name] = array.astype({"float": dtype or usual, "bool": "bool", "int": "int64"}[kind[0]])
+        return arguments
 
-    def _given(self, name: str, argument: Any, dtype: str) -> Any:
-        if not self.is_array(name) or argument is None:
-            return argument.item() if isinstance(argument, np.generic) else argument
-        array = np.asarray(argument)
-        if self.is_float(name):
-            return array.astype(dtype or ("float32" if array.dtype == np.float32 else self.dtypes[0]))
-        return array.astype("bool" if self.arguments[name].startswith("bool") else "int64")
 
-
-def _axes_of(shape: str) -> str:
-    found = SHAPE.fullmatch(shape)
-    return (found[2] or "") if found else ""
+def axes_of(shape: str) -> str:
+    """Name the axes of a shape: "row column" of "float[row column]", "" of what is no array."""
+    return shape.partition("[")[2].removesuffix("]")

@@ -6,6 +6,7 @@ import ast
 import functools
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +18,14 @@ import numpy as np
 from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
 from autograder.authoring.laws.cases import Planned, draft_of
-from autograder.authoring.laws.declaration import USUAL, Function
-from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
+from autograder.authoring.laws.declaration import USUAL, Function, Written
+from autograder.authoring.laws.laws import LAWS, Call, Law, Place
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.counterexamples import Trial
 from autograder.vocabulary.report import Visibility
 
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
-VALUES_ALONE = frozenset({"values"})
+CHASED = {"values", "gradient", "constants", "errors", "falsy"}  # laws of items that get counterexamples
 CONSTANT_DRAWS = 8  # of which one is another where a draw draws anything
 STEPS = 20  # trials over which sizes grow from the least to public ones; those after have public ones
 
@@ -46,39 +47,35 @@ class Exam:
 
         No two cases of a function have the same sizes, so that what one leaves behind shows in the law of state alone.
         """
-        taken: dict[str, set[tuple[int, ...]]] = {}
-        found = {}
-        for item in assignment.items:
-            planned = self._planned(item) if item.laws else []
-            found[item.id] = [_with_sizes_of_its_own(one, taken.setdefault(item.function, set())) for one in planned]
-        return found
+        taken: dict[str, set[tuple[int, ...]]] = defaultdict(set)
+        return {
+            item.id: [_with_sizes_of_its_own(one, taken[item.function]) for one in self._planned(item)]
+            for item in assignment.items
+        }
 
     def _planned(self, item: Item) -> list[Planned]:
-        function, laws, aspects, draws = self._judging(item)
-        found: list[Planned] = []
+        if not item.laws:
+            return []
+        function, laws, draws = self._judging(item)
+        planned: dict[str, Planned] = {}
         for name in reversed(item.examples):
             if name not in function.examples:
                 raise Misnamed(f"{item.id} names the example {name!r}", likely(name, function.examples))
             example = function.examples[name]
-            fixed = {key: example.arguments[key] for key in function.arguments if key in example.arguments}
-            drawn = functools.partial(lambda fixed, rng, sizes: fixed, fixed)
-            call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
-            found.append(Planned(name, "public", function, LAWS["values"], call, aspects or VALUES_ALONE, item.parts))
-        for visibility, place in PLACES.items():
-            named: dict[str, Planned] = {}
-            for law in laws:
-                for call in law.calls(function, draws, place):
-                    case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
-                    # Whatever a call is about, right values count in their item
-                    own = call.judged | aspects & LAWS["values"].aspects if call.judged else aspects or VALUES_ALONE
-                    named.setdefault(case, Planned(case, visibility, function, law, call, own, item.parts))
-            found += named.values()
-        if not (found or item.public or item.hidden):
+            call = Call(name, example.title, USUAL, fixed=example.arguments, options=example.options)
+            looked_at = _looked_at(laws, call)
+            planned[name] = Planned(name, "public", function, LAWS["values"], call, looked_at, item.parts)
+        for (visibility, place), law in itertools.product(PLACES.items(), laws):
+            for call in law.calls(function, draws, place):
+                case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
+                looked_at = _looked_at(laws, call)
+                planned.setdefault(case, Planned(case, visibility, function, law, call, looked_at, item.parts))
+        if not (planned or item.public or item.hidden):
             raise Misnamed(f"{item.id} has no case: its laws are off, or add none to {item.function}", "another law")
-        return found
+        return [*planned.values()]
 
-    def _judging(self, item: Item) -> tuple[Function, list[Law], frozenset[str], Sequence[str]]:
-        """Return an item's function, the laws that hold of it, all that they look at, the draws."""
+    def _judging(self, item: Item) -> tuple[Function, list[Law], Sequence[str]]:
+        """Return an item's function, the laws that hold of it, the draws."""
         if item.function not in self.functions:
             told = f"{item.id} is judged by laws, and functions.py declares no {item.function}"
             raise Misnamed(told, "a Function of that name")
@@ -86,8 +83,7 @@ class Exam:
         for what, names, known in (("law", item.laws, LAWS), ("draw", draws, function.draws)):
             if unknown := [name for name in names if name not in known]:
                 raise Misnamed(f"{item.id} names the {what} {unknown[0]!r}", f"one of {', '.join(known)}")
-        laws = [LAWS[name] for name in item.laws if name not in function.off]
-        return function, laws, frozenset().union(*(law.aspects for law in laws)), draws
+        return function, [LAWS[name] for name in item.laws if name not in function.off], draws
 
     def expanded(self, assignment: Assignment) -> Assignment:
         """List the derived cases in the items, after those that they name themselves."""
@@ -99,17 +95,21 @@ class Exam:
 
     def draft(self, planned: Planned, secret: str, draw: Any) -> Draft:
         """Draw one case; it is an example where a further draw is the same whatever the numbers, as an empty text."""
-        call = planned.call
-        if call.draw not in ("", USUAL) and _is_constant(call):
-            call = replace(call, example=True)
-            planned = replace(planned, call=call)
+        function, call = planned.function, planned.call
+
+        def arguments(rng: np.random.Generator) -> dict[str, Any]:
+            return {**call.arguments(function, rng, call.sizes)}
+
+        if call.draw != USUAL and call.fixed is None:
+            drawn = [arguments(np.random.default_rng(seed)) for seed in range(CONSTANT_DRAWS)]
+            bare = [{k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in one.items()} for one in drawn]
+            call = replace(call, fixed=drawn[0] if all(one == bare[0] for one in bare) else None)
 
         def anew(number: int = 0) -> Draft:
             key = f"{planned.case} {number}" if number else planned.case
-            return draft_of(planned, call.arguments(generator_for(secret, key), call.sizes), self.oracle, draw)
+            return draft_of(replace(planned, call=call), arguments(generator_for(secret, key)), self.oracle, draw)
 
-        made = anew()
-        return made if call.finish is None else call.finish(made, anew)
+        return anew() if call.finish is None else call.finish(anew(), anew)
 
     # Counterexamples
 
@@ -123,28 +123,26 @@ class Exam:
 
     def chased(self, items: Sequence[Item]) -> dict[str, Callable[[np.random.Generator, int], Trial]]:
         """Say of each item that judges values, gradients or errors how its trials are drawn."""
-        wanted = {"values", "gradient", "constants", "errors", "falsy"}
-        return {item.id: functools.partial(self._trial, item) for item in items if wanted & {*item.laws}}
+        return {item.id: functools.partial(self._trial, item) for item in items if CHASED & {*item.laws}}
 
     def _trial(self, item: Item, rng: np.random.Generator, number: int) -> Trial:
-        function, laws, aspects, draws = self._judging(item)
+        function, laws, draws = self._judging(item)
         draw = draws[number % len(draws)]
-        call = usual_call(function, draw, "", "", function.growing(draw, min(number, STEPS) / STEPS))
+        call = Call("", "", draw, function.growing(draw, min(number, STEPS) / STEPS))
         about = [law for law in laws if law.name in ("falsy", "errors")]
-        others = [other for law in about for place in PLACES.values() for other in law.calls(function, draws, place)]
+        others = [(other, p) for law in about for p in PLACES.values() for other in law.calls(function, draws, p)]
         if others and (number % 2 or "values" not in item.laws):
-            call = others[number // 2 % len(others)]
+            other, place = others[number // 2 % len(others)]
+            call = replace(other, sizes=function.sized(place))
         for more in range(STEPS):  # which the contract speaks of: every size is larger by one after each try
-            arguments = call.arguments(rng, {axis: size + more for axis, size in call.sizes.items()})
+            arguments = call.arguments(function, rng, {axis: size + more for axis, size in call.sizes.items()})
             if function.valid(arguments):
                 break
         else:
             raise Misnamed(f"{function.name} has no valid arguments at small sizes", "draws that `valid` allows")
-        planned = Planned(
-            "", "public", function, LAWS["values"], call, call.judged or aspects or VALUES_ALONE, item.parts
-        )
+        planned = Planned("", "public", function, LAWS["values"], call, _looked_at(laws, call), item.parts)
         draft = draft_of(planned, arguments, self.oracle)
-        axes = {name: function.axes(name) for name in draft.inputs}
+        axes = {name: function.axes(name) for name, array in draft.inputs.items()}
         axes = {name: listed for name, listed in axes.items() if draft.inputs[name].ndim == len(listed)}
         counts = {axis: int(axis) for listed in axes.values() for axis in listed if axis.isdigit()}
         return Trial(
@@ -154,39 +152,37 @@ class Exam:
             draft.answer,
             _driven(draft, function, self.oracle) if function.driver else shown(draft, function),
             {name: " ".join(listed) for name, listed in axes.items()},
-            function.lowest(draw) | counts,
+            function.lowest(call.draw) | counts,
             tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed),
             function.valid,
         )
 
 
-def _is_constant(call: Call) -> bool:
-    """Tell whether a call has the same arguments whatever the random numbers."""
-
-    def written(seed: int) -> dict[str, Any]:
-        arguments = call.arguments(np.random.default_rng(seed), call.sizes)
-        return {name: one.tobytes() if isinstance(one, np.ndarray) else one for name, one in arguments.items()}
-
-    return all(written(seed) == written(0) for seed in range(1, CONSTANT_DRAWS))
+def _looked_at(laws: Sequence[Law], call: Call) -> frozenset[str]:
+    """Say what is looked at in a call: what the laws of its item look at, or what the call is about."""
+    aspects = frozenset[str]().union(*(law.aspects for law in laws))
+    if call.judged:  # whatever a call is about, right values count in their item
+        return call.judged | aspects & LAWS["values"].aspects
+    return aspects or frozenset({"values"})
 
 
 def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Planned:
     """Make usual sizes larger, as little as it takes, until no case of the function before has the same; say them."""
     call, usual = planned.call, planned.function.sized(PLACES[planned.visibility])
-    if not call.sizes:
+    if not usual or call.fixed is not None:
         return replace(planned, call=replace(call, title=call.title or call.label))
-    free = [axis for axis, size in call.sizes.items() if size == usual[axis]]
+    least = {**usual, **call.sizes}
+    free = [axis for axis, size in least.items() if size == usual[axis]]
     steps = itertools.product(range({1: 40, 2: 10}.get(len(free), 5)), repeat=len(free))
+    sizes, is_error = least, planned.law.name == "errors"  # a call that must raise leaves no value to be judged
     for several in sorted(steps, key=lambda several: (sum(several), several)):
-        sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
-        differ = len(set(sizes.values())) == len(sizes) or len(set(call.sizes.values())) < len(sizes)
-        key = (*sizes.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
-        unused = planned.law.name == "errors" or key not in taken  # a call that must raise leaves no value to be judged
-        if differ and unused and planned.function.fits(sizes):
+        larger = least | {axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}
+        differ = len(set(larger.values())) == len(larger) or len(set(least.values())) < len(least)
+        key = (*larger.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
+        if differ and (is_error or key not in taken) and planned.function.fits(larger):
+            sizes = larger
             break
-    else:
-        sizes = dict(call.sizes)
-    if planned.law.name != "errors":
+    if not is_error:
         taken.add(key)
     title = ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
     return replace(planned, call=replace(call, title=title, sizes=sizes))
@@ -200,40 +196,40 @@ def _shown_sizes(sizes: Mapping[str, int]) -> str:
 def shown(draft: Draft, function: Function) -> dict[str, str]:
     """Write the call of a draft as a student may type it, for each thing that is looked at."""
     params, words = draft.params, _words(draft)
-    written = function.written(params.get("given", {})) if function.written else None
-    before, read = (written.before, written.read) if written else ("", {})
+    written = function.written(params.get("given", {})) if function.written else Written("", [])
 
     def call(**instead: str) -> str:
-        if written:
+        """Write the call, with other words for some arguments."""
+        if function.written:
             arguments = [instead.get(text.strip("{}"), text) for text in written.arguments]
         else:
             by_name = {*params.get("by_name", ()), *(instead.keys() - words.keys())}
             arguments = [f"{name}={said}" if name in by_name else said for name, said in (words | instead).items()]
         return f"{params['function']}({', '.join(arguments)})"
 
-    def used(names: Sequence[str], last: str) -> str:
-        """Assign arguments first, unless they can be read where they are; then the last line is about the first."""
-        grad = ".requires_grad_()" if "grad" in last else ""
-        own = {name: name for name in dict.fromkeys(names) if name not in read}
+    def used(names: Sequence[str], line: str, grad: str = "") -> str:
+        """Assign arguments first, unless they can be read where they are; the line's NAME is the first one."""
+        own = {name: name for name in dict.fromkeys(names) if name not in written.read}
         lines = "".join(f"{name} = {{{name}}}{grad}\n" for name in own)
-        return f"{lines}{last}".replace("CALL", call(**own)).replace("NAME", read.get(names[0], names[0]))
+        return f"{lines}{line}".replace("CALL", call(**own)).replace("NAME", written.read.get(names[0], names[0]))
 
     texts = {"": call()}
     if len(params["returns"]) > 1:
         keyed = function.kind.startswith("a dictionary")
         texts |= {name: f"{call()}[{(name if keyed else place)!r}]" for place, name in enumerate(params["returns"])}
     texts |= {f"{name} afterwards": used([name], "CALL\nNAME") for name in draft.inputs}
+    leaves = [leaf for leaf in function.leaves if leaf in draft.inputs]
+    last = "CALL.sum().backward()\nNAME.grad" if leaves else "CALL.requires_grad"  # nothing is differentiated
     for name in (*params.get("leaves", ()), *params.get("constants", ())):
-        leaves = [leaf for leaf in function.leaves if leaf in draft.inputs]
-        last = "CALL.sum().backward()\nNAME.grad" if leaves else "CALL.requires_grad"  # nothing is differentiated
-        backward = used([name, *leaves], last)
-        texts |= dict.fromkeys((f"gradient {name}", f"pull of {name}"), backward)
-    texts = {name: f"{before}{text}" for name, text in texts.items()}
+        backward = used([name, *leaves], last, ".requires_grad_()")
+        texts |= {f"gradient {name}": backward, f"pull of {name}": backward}
+    texts = {name: f"{written.before}{text}" for name, text in texts.items()}
     for name, instead in params.get("raises", {}).items():
-        texts[name] = f"{before}{call(**{argument: _typed(value, params) for argument, value in instead.items()})}"
         if function.written:
             raised = function.written({**params["given"], **instead})
             texts[name] = f"{raised.before}{params['function']}({', '.join(raised.arguments)})"
+        else:
+            texts[name] = call(**{argument: _typed(value, params) for argument, value in instead.items()})
     return texts
 
 
