@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from autograder.authoring.catalogue import SIGN
 from autograder.authoring.exam.selfcheck import Exam, Fate
@@ -32,7 +33,7 @@ from autograder.authoring.new import (
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import renamed_files, write_all
 from autograder.cli import options
-from autograder.cli.terminal import print_json, progress_bar, short_name, standard_output, status, table_of
+from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.interpreter import run_in_subprocess
@@ -96,17 +97,19 @@ def items(assignment: options.Assignment = None) -> None:
     for chosen in authored(options.course(), assignment, find_assignments):
         refuse_faults(chosen.folder)
         expanded = run_in_subprocess(load_expanded, chosen.folder)
-        title = escape(f"{expanded.title} ({expanded.name})")
-        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_footer=True)
-        table.add_column("item", footer="all", no_wrap=True, overflow="fold")
-        table.add_column("function", no_wrap=True, overflow="fold")
+        table = empty_table(escape(f"{expanded.title} ({expanded.name})"))
+        table.show_footer = True
+        table.add_column("item", footer="all", overflow="fold")
         table.add_column("what is checked")
         table.add_column("points", justify="right", footer=number(expanded.max_points))
         table.add_column("public", justify="right", footer=str(sum(len(item.public) for item in expanded.items)))
         table.add_column("hidden", justify="right", footer=str(sum(len(item.hidden) for item in expanded.items)))
-        for item in expanded.items:
-            counts = (number(item.points), str(len(item.public)), str(len(item.hidden)))
-            table.add_row(*map(escape, (item.id, item.function, item.title)), *counts)
+        for function, group in groupby(expanded.items, lambda item: item.function):
+            table.add_section()
+            table.add_row(Text(function, "bold"))
+            for item in group:
+                counts = (number(item.points), str(len(item.public)), str(len(item.hidden)))
+                table.add_row(*map(escape, (item.id, item.title)), *counts)
         console.print(table)
 
 

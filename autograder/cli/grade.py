@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import textwrap
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -20,13 +19,13 @@ from rich.text import Text
 from autograder.cli import options
 from autograder.cli.gradebook import apply_rules, chosen_rules, show_changes
 from autograder.cli.release import chosen_fixtures
-from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, warn
+from autograder.cli.terminal import empty_table, print_json, progress_bar, say, short_name, standard_output, warn
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
 from autograder.gradebook.class_statistics import stands_out
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import refuse_another
-from autograder.gradebook.roster import named, read_roster
+from autograder.gradebook.roster import named
 from autograder.gradebook.rules import keep_seen, read_rules, times_of
 from autograder.grading.assignment import Assignment
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
@@ -89,15 +88,14 @@ def grade(
     chosen = assignment_of_submissions(options.course(), paths, assignment)
     refuse_another(out, chosen.name)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
-    people = read_roster(roster) if roster else None
-    asked = (paths, chosen.module, people, deadline)
+    asked = (paths, chosen.module, roster, deadline)
     of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout or "", functions=chosen.functions)
     with of_course as class_, ExitStack() as bar:
         candidates = class_.candidates
         students = [candidate.student for candidate in candidates]
         if assignment is None:
             refuse_unlikely(chosen, candidates)
-        times = read_times(timestamps, chosen, candidates, people) if timestamps else None
+        times = read_times(timestamps, chosen, candidates, roster) if timestamps else None
         seen = {candidate.student: candidate.submitted for candidate in candidates if candidate.submitted}
         files = overrides or ()
         rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
@@ -183,11 +181,11 @@ def _say_what_is_wrong(run: Run, class_: Gathered) -> None:
         (class_.ignored, "Left out, for it is no submission"),
     ):
         if names:
-            print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
+            say(f"{what}: {named(names)}.")
     for sentence in class_.refused[:MAX_REFUSED]:
-        print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
+        say(f"NOT GRADED: {sentence}")
     if len(class_.refused) > MAX_REFUSED:
-        print(f"autograder: NOT GRADED: and {len(class_.refused) - MAX_REFUSED} more.", file=sys.stderr)
+        say(f"NOT GRADED: and {len(class_.refused) - MAX_REFUSED} more.")
     if missing := [layer for layer in STRICT if layer not in run.isolation]:
         warn(
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "

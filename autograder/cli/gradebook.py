@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from autograder.checking.terminal import width
 from autograder.cli import options
+from autograder.cli.terminal import say
 from autograder.course.live_decisions import LiveFolder, add_requests, answers_of, requests_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
@@ -24,7 +27,7 @@ from autograder.gradebook.grades_folder import (
     stored_grades,
     stored_reports,
 )
-from autograder.gradebook.roster import Roster, named, read_roster
+from autograder.gradebook.roster import named
 from autograder.gradebook.rules import Rules, Times, read_rules
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
@@ -37,6 +40,8 @@ from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import counted, number, visible
 
 MAX_SHOWN = 10  # students or pairs
+MAX_REASONS = 400  # characters
+NO_RULES = "No rules are applied any more: grades.csv holds what the grader gave."
 
 
 def gradebook(
@@ -72,7 +77,7 @@ def gradebook(
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     students = [report.student for report in reports]
-    times = read_times(timestamps, chosen, reports, _roster(roster)) if timestamps else None
+    times = read_times(timestamps, chosen, reports, roster) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     show_changes(grades, reports, rules, rules, replace=replace)
     apply_rules(grades, reports, chosen, rules)
@@ -93,7 +98,7 @@ def similar(
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(options.course(), paths, assignment)
-    asked = (paths, chosen.module, _roster(roster), deadline)
+    asked = (paths, chosen.module, roster, deadline)
     with gathered(*asked, class_zip=class_zip, layout=layout or "", functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     _write(out, similarity_page(found, chosen.title, chosen.name), replace)
@@ -103,7 +108,7 @@ def similar(
         shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
         print(f"  {' and '.join(visible(name, 40) for name in pair.students)}: {shares}")
     for sentence in class_.refused:
-        print(f"autograder: NOT COMPARED: {sentence}", file=sys.stderr)
+        say(f"NOT COMPARED: {sentence}")
     print(f"  {visible(str(out))} shows them side by side. A pair is something to look at, not a finding.")
 
 
@@ -133,26 +138,27 @@ def serve(
 
     if not grades.is_dir():
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
-    who = name.strip() or login_name()
+    who, here = name.strip() or login_name(), options.course()
     if is_course(grades):
-        folders = {path.name: _live_folder(path, None, who) for path in folders_of(grades)}
         if submissions or requests:
             raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
+        held = {path.name: find_assignment(here, stored_reports(path)[0].assignment) for path in folders_of(grades)}
+        folders = {name: LiveFolder(grades / name, chosen, who) for name, chosen in held.items()}
     else:
-        folder = _live_folder(grades, assignment, who)
-        folders = {"": folder}
-        chosen, questions = folder.assignment, [question.id for question in folder.questions]
+        chosen = find_assignment(here, assignment or stored_reports(grades)[0].assignment)
+        folder = LiveFolder(grades, chosen, who)
+        folders, questions = {"": folder}, [question.id for question in folder.questions]
         items = [*(item.id for item in chosen.items), *questions]
         if submissions:
-            asked = (submissions, chosen.module, _roster(roster), deadline)
+            asked = (submissions, chosen.module, roster, deadline)
             functions = chosen.functions
             with gathered(*asked, out=grades, class_zip=class_zip, layout=layout or "", functions=functions) as class_:
                 folder.answers = answers_of(chosen, class_.candidates, questions)
                 folder.requests = requests_of(class_.candidates, items)
         if requests:
-            folder.strangers = add_requests(requests, folder.requests, folder.reports(), items, _roster(roster))
+            folder.strangers = add_requests(requests, folder.requests, folder.reports(), items, roster)
             for sentence in [*folder.strangers[:MAX_SHOWN], *(["… and more"] if folder.strangers[MAX_SHOWN:] else [])]:
-                print(f"autograder: NOT SHOWN: {visible(str(requests))}, {sentence}", file=sys.stderr)
+                say(f"NOT SHOWN: {requests}, {sentence}")
     try:
         server = LiveServer(grades, folders, port)
     except OSError as error:
@@ -160,12 +166,6 @@ def serve(
     print(f"{visible(str(grades))} at {server.address}")
     print("Whoever has this address can read and change the grades. Ctrl-C ends it.", flush=True)
     server.serve_forever()
-
-
-def _live_folder(folder: Path, assignment: str | None, who: str) -> LiveFolder:
-    return LiveFolder(
-        folder, find_assignment(options.course(), assignment or stored_reports(folder)[0].assignment), who
-    )
 
 
 # A course's rules for final grades
@@ -190,10 +190,9 @@ def chosen_rules(
     if rules is None:
         return None
     for sentence in rules.decisions.merged()[2] if rules.decisions else ():
-        print(f"autograder: replaced: {sentence}.", file=sys.stderr)
-    absent = rules.check_students(students, out)
-    if absent:
-        print(f"autograder: the policy names {named(absent)}, who handed in nothing.", file=sys.stderr)
+        say(f"replaced: {sentence}.")
+    if absent := rules.check_students(students, out):
+        say(f"the policy names {named(absent)}, who handed in nothing.")
     return rules
 
 
@@ -210,13 +209,13 @@ def show_changes(
     anew, rest = grade_changes(out, reports, rules, of_old)
     can_ask = not (silent or replace) and sys.stdin.isatty() and sys.stderr.isatty()
     if anew and not silent:
-        print(f"autograder: Handed in anew: {', '.join(anew)}.", file=sys.stderr)
+        say(f"Handed in anew: {', '.join(anew)}.")
     if not rest:
         return
     count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
     sentence = f"Of {counted(count, 'grade')} {len(rest)} change{'s' * (len(rest) == 1)}: {', '.join(rest)}."
     if not silent and (replace or can_ask):
-        print(f"autograder: {sentence}", file=sys.stderr)
+        say(sentence)
     if not (replace or (can_ask and typer.confirm("Write these grades?", err=True))):
         raise UsageError(f"{out} holds other grades. {sentence} Nothing was written: --replace writes these grades.")
 
@@ -224,41 +223,39 @@ def show_changes(
 def apply_rules(
     out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None, *, silent: bool = False
 ) -> dict[str, Final]:
-    """Write the final grades, or take away those of an earlier run, and say what changed; the finals by student."""
+    """Write the final grades, or take away those of an earlier run, and list them; the finals by student."""
     if rules is None and not (out / ADJUSTMENTS).exists():
         return {}
     reports = list(graded)  # their files are written anew
     with writing(out, ""), alone(out):
         finals = settle(out, reports, assignment, rules)
-    if rules is None and not silent:
-        print("No rules are applied any more: grades.csv holds what the grader gave.")
-    elif not silent:
-        _say_finals(out, reports, finals)
+    if not silent:
+        print("\n".join(_finals_lines(out, reports, finals) if rules else [NO_RULES]))
     if timeless := [name for name, final in finals.items() if any(a.rule == "no-time" for a in final.adjustments)]:
-        sentence = f"NO FINAL GRADE for {named(timeless)}: nothing says when they handed in."
-        print(f"autograder: {sentence}", file=sys.stderr)
+        say(f"NO FINAL GRADE for {named(timeless)}: nothing says when they handed in.")
     if rules and rules.questions and (half := half_marked(read_grades(out))):
-        print(f"autograder: {half}", file=sys.stderr)
+        say(half)
     return finals
 
 
-def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> None:
-    def shown(points: float | None) -> str:
-        return "none" if points is None else number(points)
-
+def _finals_lines(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> list[str]:
+    """Count the final grades, and list those that are not what was earned, with reasons; first who has none."""
     earned = {report.student: report.points for report in reports}
-    changed = [name for name, final in finals.items() if final.points != earned[name]]
+    other = [name for name, final in finals.items() if final.points != earned[name]]
+    other.sort(key=lambda name: finals[name].points is not None)
     worth = {finals[report.student].most for report in reports} - {report.max_points for report in reports}
     of = f", of {number(min(worth))} points," if worth else ""
     known = sum(final.points is not None for final in finals.values())
     rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
-    path = visible(str(out / "grades.csv"))
-    print(f"{counted(known, 'final grade')}{of} in {path}{rest}; {len(changed)} changed:")
-    for name in changed[:MAX_SHOWN]:
-        points = f"{shown(earned[name])} → {shown(finals[name].points)}"
-        print(f"  {visible(name, 40)}  {points}  {visible(finals[name].reasons, 160)}")
-    if len(changed) > MAX_SHOWN:
-        print(f"  … and {len(changed) - MAX_SHOWN} more, in {ADJUSTMENTS}")
+    differ = f"{len(other)} differ{'s' * (len(other) == 1)} from what was earned{':' if other else '.'}"
+    lines = [f"{counted(known, 'final grade')}{of} in {visible(str(out / 'grades.csv'))}{rest}; {differ}"]
+    for name in other[:MAX_SHOWN]:
+        final = finals[name]
+        then, now = ("none" if points is None else number(points) for points in (earned[name], final.points))
+        why = final.adjustments[-1].reason if final.points is None else final.reasons
+        line = f"  {visible(name, 40)}  {then} → {now}  {visible(why, MAX_REASONS)}"
+        lines += textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False)
+    return lines + [f"  … and {len(other) - MAX_SHOWN} more, in {ADJUSTMENTS}"] * (len(other) > MAX_SHOWN)
 
 
 # Grades in the formats of other platforms, for their owner alone: they are students'
@@ -278,7 +275,7 @@ def export_csv(
 ) -> None:
     """A row per student; with --roster, also those who handed in nothing, without points."""
     reports = _grades(grades)
-    _write(out, plain_csv(reports, _roster(roster)), replace)
+    _write(out, plain_csv(reports, roster), replace)
     print(f"{out}: {counted(len(reports), 'student')} with a report.")
 
 
@@ -296,7 +293,7 @@ def export_moodle(
     replace: options.ReplaceFile = False,
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
-    made = moodle_csv(_grades(grades), read_table(worksheet), _roster(roster))
+    made = moodle_csv(_grades(grades), read_table(worksheet), roster)
     _write(out, made.text, replace)
     print(f"{out}: {counted(made.graded, 'grade')}.")
     if feedback is not None:
@@ -304,7 +301,7 @@ def export_moodle(
         print(f"{feedback}: {counted(len(made.folders), 'feedback page')}.")
     if made.locked:
         why = "since Moodle has locked it or would drop it as too high"
-        _warn(f"NOT EXPORTED, {why}: the grade of {named(made.locked)}.")
+        say(f"NOT EXPORTED, {why}: the grade of {named(made.locked)}.")
     _say_unknown(made.unknown, worksheet)
 
 
@@ -326,7 +323,7 @@ def _column_verb(platform: str, what: str) -> None:
         scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")] = False,
         replace: options.ReplaceFile = False,
     ) -> None:
-        reports, table, people = _grades(grades), read_table(gradebook), _roster(roster)
+        reports, table, people = _grades(grades), read_table(gradebook), roster
         if platform == "Canvas":
             made = canvas_csv(reports, table, column, people, scale=scale)
             unchanged = f"; {counted(len(made.kept), 'cell')} unchanged"
@@ -366,9 +363,9 @@ def export_nbgrader(
             f"Answered in cells without nbgrader's name, so mark by hand: {visible(student, 40)}: {', '.join(asked)}."
         )
     if done.changed:
-        print(f"Handed in anew since they were graded, so grade again: {named(done.changed)}.", file=sys.stderr)
+        say(f"Handed in anew since they were graded, so grade again: {named(done.changed)}.")
     for student, reason in done.failed.items():
-        _warn(f"NOT EXPORTED: {visible(student, 40)}: {reason}")
+        say(f"NOT EXPORTED: {visible(student, 40)}: {reason}")
     if done.failed:
         raise SystemExit(3)
 
@@ -377,24 +374,16 @@ def _grades(folder: Path) -> list[Report]:
     """Read the reports in a folder of grades; says whose final grade is above the maximum, and what is half marked."""
     reports = read_grades(folder)
     if above := [report.student for report in reports if (report.points or 0.0) > report.max_points]:
-        _warn(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
+        say(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
     if half := half_marked(reports):
-        _warn(half)
+        say(half)
     return reports
-
-
-def _roster(path: Path | None) -> Roster | None:
-    return None if path is None else read_roster(path)
 
 
 def _say_unknown(students: Sequence[str], where: Path) -> None:
     if students:
         advice = "Give --roster a file that says who they are."
-        _warn(f"NOT EXPORTED, since {where} has no row, or more than one, for: {named(students)}. {advice}")
-
-
-def _warn(sentence: str) -> None:
-    print(f"autograder: {visible(sentence)}", file=sys.stderr)
+        say(f"NOT EXPORTED, since {where} has no row, or more than one, for: {named(students)}. {advice}")
 
 
 def _write(out: Path, content: str | bytes, replace: bool, option: str = "--out") -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -111,14 +112,24 @@ def check(
 def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and an exit code."""
     print_anything()
+    words = sys.argv[1:]
     try:
-        app(options.course_first(sys.argv[1:]))
+        app(options.course_first(words))
     except KitError as error:
         for line in getattr(error, "lines", [str(error)]):
             print(f"autograder: {visible(line)}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except OSError as error:
+        if error.filename is None:  # a fault of the kit's own pipes and processes
+            raise
+        path = os.fsdecode(error.filename)
+        given = [os.path.abspath(word.rpartition("=")[2]) for word in words if word]  # noqa: PTH100 (it looks nowhere)
+        is_given = any(Path(os.path.abspath(path)).is_relative_to(each) for each in given)  # noqa: PTH100
+        advice = "check the path, and its permissions" if is_given else "the machine failed, and nothing that you gave"
+        print(f"autograder: {visible(path)} cannot be used ({error.strerror}): {advice}.", file=sys.stderr)
+        raise SystemExit(2 if is_given else 3) from None
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
-            more = " Run the same command again to go on where it stopped." if sys.argv[1:2] == ["grade"] else ""
+            more = " Run the same command again to go on where it stopped." if words[:1] == ["grade"] else ""
             print(f"autograder: stopped.{more}", file=sys.stderr)
         raise

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,14 @@ CORES = max(1, os.cpu_count() or 1)
 HOME = os.environ.get("HOME") or os.environ.get("USERPROFILE")  # there may be none, as in some containers
 CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
 CACHE = Path(CACHES) / "autograder" if CACHES else None  # of `selfcheck` and `regenerate`
+
+
+def _roster(path: str) -> Any:
+    """Read the roster at a path."""
+    from autograder.gradebook.roster import read_roster
+
+    return read_roster(Path(path))
+
 
 Assignment = Annotated[
     str | None,
@@ -32,7 +40,8 @@ Fixtures = Annotated[
     Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
 ]
 Roster = Annotated[
-    Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
+    Any,
+    typer.Option("--roster", metavar="FILE", parser=_roster, help="A CSV file: which id or address is which student."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]

@@ -18,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from autograder.vocabulary.text import visible
+
 PAGE_WIDTH = 110
 
 
@@ -29,6 +31,11 @@ def standard_output() -> Console:
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document, in ASCII: no mark in a name acts on whoever prints it."""
     print(json.dumps({"schema": 1, **document}, indent=1, ensure_ascii=True, allow_nan=False))
+
+
+def say(sentence: str) -> None:
+    """Print a sentence for whoever runs this, on standard error."""
+    print(f"autograder: {visible(sentence)}", file=sys.stderr)
 
 
 def warn(sentence: str) -> None:

@@ -14,19 +14,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TextIO
 
 from markupsafe import Markup
-from pydantic import BaseModel, Field, ValidationError
 
 from autograder.gradebook.decisions import LINE
-from autograder.gradebook.final_grades import Adjustment, Final, final_of
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.roster import named
 from autograder.gradebook.rules import Rules
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import file_stem, table_of, write_atomically
-from autograder.vocabulary.report import MOST, Report, json_bytes, read_report, to_json
+from autograder.vocabulary.report import MOST, Report, json_bytes, parsed, read_report, to_json
 from autograder.vocabulary.text import harmless, number, visible
 
 COLUMNS, FINAL_COLUMNS = ("student", "points", "max_points", "status"), ("final", "final_max", "adjustments")
@@ -67,50 +66,42 @@ def with_final(report: Report, finals: Mapping[str, Final]) -> Report:
     return report if final is None else FinalReport(**{**vars(report), "final": final})
 
 
-class _StoredFinal(BaseModel):
-    """What a report's file gives besides, where rules were applied."""
-
-    final: Annotated[float, Field(ge=0, lt=MOST)] | None
-    final_max: Annotated[float, Field(ge=0, lt=MOST)] | None = None
-    adjustments: tuple[Adjustment, ...] = ()
-
-
-def stored_reports(folder: Path) -> list[Report]:
+def stored_reports(folder: Path, *, final: bool = False) -> list[Report]:
     """Read the reports that `grade` wrote into `folder`, by student, with the points that the grader gave.
 
-    Raises UsageError where there are none, GraderFault where one cannot be read.
+    final    with what rules made of these points, where some were applied
+    raises   UsageError where there are none, GraderFault where one cannot be read
     """
-    return [report for _, report in _stored(folder)]
-
-
-def read_grades(folder: Path) -> list[Report]:
-    """Read the same, with final grades where rules made some."""
-    reports = []
-    for path, report in _stored(folder):
-        data = path.read_bytes()
-        if "final" in json.loads(data):
-            try:
-                stored = _StoredFinal.model_validate_json(data, strict=True)
-            except ValidationError as error:
-                entry = ".".join(map(str, error.errors()[0]["loc"]))
-                advice = "apply them again, then export"
-                raise GraderFault(f"{path}: {entry} is none that the rules wrote: {advice}.") from None
-            most = report.max_points if stored.final_max is None else stored.final_max
-            report = with_final(report, {report.student: Final(stored.final, stored.adjustments, most)})
-        reports.append(report)
-    return reports
-
-
-def _stored(folder: Path) -> list[tuple[Path, Report]]:
     reports = []
     for path in (folder / "reports" if (folder / "reports").is_dir() else folder).glob("*.json"):
         report = read_report(path)
         if report is None:
             raise GraderFault(f"{path} is no report, or is damaged: grade the class again with --fresh.")
-        reports.append((path, report))
+        reports.append(_with_stored_final(path, report) if final else report)
     if not reports:
         raise UsageError(f"{folder} holds no reports: give the folder that `autograder grade … --out` wrote.")
-    return sorted(reports, key=lambda pair: pair[1].student)
+    return sorted(reports, key=lambda report: report.student)
+
+
+def read_grades(folder: Path) -> list[Report]:
+    """Read the same, with final grades where rules made some."""
+    return stored_reports(folder, final=True)
+
+
+def _with_stored_final(path: Path, report: Report) -> Report:
+    """Return the report that lies at `path` with the final grade in its file."""
+    entries = json.loads(path.read_bytes())
+    if "final" not in entries:
+        return report
+    try:
+        given = {"points": entries["final"], "most": entries.get("final_max", report.max_points)}
+        stored: Final = parsed(Final, given | {"adjustments": entries.get("adjustments", [])})
+        if not all(0 <= points < MOST for points in (stored.points or 0.0, stored.most)):
+            raise ValueError("out of all bounds")
+    except (KeyError, TypeError, ValueError, OverflowError):
+        fact = f"{path}: final is none that the rules wrote"
+        raise GraderFault(f"{fact}: apply them again, then export.") from None
+    return with_final(report, {report.student: stored})
 
 
 def half_marked(reports: Iterable[Report]) -> str:
@@ -243,9 +234,9 @@ def grade_changes(
     """
 
     def grade(report: Report, rules: Rules | None) -> Grade:
-        final = final_of(report, rules) if rules else None
-        last, most = (report.points, report.max_points) if final is None else (final.points, final.most)
-        return Grade(points_cell(report.points), points_cell(last), report.status.replace("_", " "), number(most))
+        report = with_final(report, {report.student: final_of(report, rules)} if rules else {})
+        status = report.status.replace("_", " ")
+        return Grade(points_cell(report.earned), points_cell(report.points), status, number(report.max_points))
 
     if not is_graded(out):
         return [], []
@@ -253,27 +244,30 @@ def grade_changes(
     anew: list[str] = []
     others: list[str] = []
     for report in reports:
-        now = grade(report, rules)
-        before = left.pop(name_cell(report.student), None)
+        now, before = grade(report, rules), left.pop(name_cell(report.student), None)
         if before == now:
             continue
-        stored = read_report(out / "reports" / f"{file_stem(report.student)}.json")
-        if before is None and stored is not None:
+        path = out / "reports" / f"{file_stem(report.student)}.json"
+        stored = read_report(path)
+        if before is None and stored is not None:  # the gradebook is damaged, or gone
             before = grade(stored, None)
-        if before is not None and before != now and before.text != NOT_GRADED:
-            asked = (
-                stored is not None
-                and now.text != NOT_GRADED
-                and stored.identity in ("", report.identity)
-                and stored.submission.sha256 != report.submission.sha256
-                and grade(stored, of_old) == before
-            )
-            was, becomes, what = before.text, now.text, ""
-            if was == becomes and before.most != now.most:
-                was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
-            elif was == becomes:
-                was, becomes, what = before.points or "none", now.points or "none", "points "
-            (anew if asked else others).append(f"{visible(report.student, 40)} {what}{was} → {becomes}")
+            with contextlib.suppress(GraderFault):
+                before = grade(_with_stored_final(path, stored), None)
+        if before in (None, now) or before.text == NOT_GRADED:
+            continue
+        asked = (
+            stored is not None
+            and now.text != NOT_GRADED
+            and stored.identity in ("", report.identity)
+            and stored.submission.sha256 != report.submission.sha256
+            and grade(stored, of_old) == before
+        )
+        was, becomes, what = before.text, now.text, ""
+        if was == becomes and before.most != now.most:
+            was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
+        elif was == becomes:
+            was, becomes, what = before.points or "none", now.points or "none", "points "
+        (anew if asked else others).append(f"{visible(report.student, 40)} {what}{was} → {becomes}")
     return anew, [*others, *(f"{visible(name, 40)} {before.text} → gone" for name, before in left.items())]
 
 

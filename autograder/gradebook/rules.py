@@ -12,9 +12,7 @@ nothing is written: a grade by half a policy would be worse than none.
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import math
 import re
 import tomllib
@@ -38,11 +36,12 @@ from pydantic import (
 from autograder.gradebook.decisions import JOURNAL, Decisions, Override, decisions_of
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, read_rows, read_text, write_atomically
+from autograder.vocabulary.files import Table, file_stem, read_rows, read_text, write_atomically
 from autograder.vocabulary.text import visible
 from autograder.vocabulary.times import moment, within_bounds
 
 POLICY, SLIP_DAYS, GIVEN, SEEN = "policy.toml", "slip-days.toml", "timestamps.csv", "handed_in.csv"
+TIMES = ("student", "submitted")  # the columns of both
 DAY = datetime.timedelta(days=1)
 EVERYBODY: Final = "everybody gets it"
 LEAVES: Final = "leaves the total"
@@ -63,20 +62,20 @@ def _zone(name: Any) -> datetime.tzinfo:
         raise ValueError("should be a time zone, as Europe/Berlin is one") from None
 
 
-class Table(BaseModel):
-    """A table of which every entry is known."""
+class Entries(BaseModel):
+    """A table of a TOML file of which every entry is known."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
-class LaterDeadline(Table):
+class LaterDeadline(Entries):
     """A deadline after the first, and what it costs to meet it alone."""
 
     deadline: Moment
     cost: Percent
 
 
-class Late(Table):
+class Late(Entries):
     """What handing in after the deadline costs, in per cent.
 
     later_deadlines   each later and dearer than the one before
@@ -115,33 +114,33 @@ class Late(Table):
         return min(range(left + 1), key=lambda days: self.cost(student, submitted - days * DAY)[0])
 
 
-class ChangedItem(Table):
+class ChangedItem(Entries):
     """What an item is for everybody: worth other points, its shares kept; or cancelled."""
 
     points: Annotated[float, Field(ge=0.01, le=10_000)] | None = None
     cancelled: Literal["everybody gets it", "leaves the total"] | None = None
 
 
-class Drop(Table):
+class Drop(Entries):
     """How many of a student's lowest items are left out."""
 
     lowest: Annotated[int, Field(ge=0, le=1000)] = 0
 
 
-class Excused(Table):
+class Excused(Entries):
     """Who gets no grade, and who is graded without some items."""
 
     students: list[Student] = []
     items: dict[Student, Annotated[list[str], Field(min_length=1)]] = {}
 
 
-class Questions(Table):
+class Questions(Entries):
     """Whether points for questions in words may lead above the maximum, rather than be part of it."""
 
     extra_credit: bool = False
 
 
-class Policy(Table):
+class Policy(Entries):
     """The rules of a course; the default is no rule at all. Validated with the ids of items as context, or any."""
 
     timezone: Annotated[datetime.tzinfo | None, BeforeValidator(_zone)] = None
@@ -182,7 +181,7 @@ class Policy(Table):
         return {*self.excused.students, *self.excused.items, *(self.late.extensions if self.late else ())}
 
 
-class SlipDays(Table):
+class SlipDays(Entries):
     """Late days that cost nothing, so many for each student over the term, for some `students` another number."""
 
     days: SomeSlipDays
@@ -225,7 +224,7 @@ def _read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) 
 def read_times(path: Path) -> dict[str, datetime.datetime]:
     """Read the times in a CSV file with the columns student,submitted, one for each; none where there is no file."""
     times: dict[str, datetime.datetime] = {}
-    for row in read_rows(path, ("student", "submitted"), others=True) if path.is_file() else ():
+    for row in read_rows(path, TIMES, others=True) if path.is_file() else ():
         if not row["student"]:
             raise row.wrong("a row without a student.")
         try:
@@ -235,11 +234,16 @@ def read_times(path: Path) -> dict[str, datetime.datetime]:
     return times
 
 
+def times_csv(times: Times) -> str:
+    """Spell the file that `read_times` reads."""
+    return Table(TIMES, ()).text([TIMES, *((student, when.isoformat(" ")) for student, when in sorted(times.items()))])
+
+
 def keep_seen(out: Path, seen: Times) -> None:
     """Keep what a download said; what is known of others stays."""
     kept = read_times(out / SEEN)
     if (now := {**kept, **seen}) != kept:
-        write_atomically(out / SEEN, _times_csv(now))
+        write_atomically(out / SEEN, times_csv(now))
 
 
 def times_of(out: Path, zone: datetime.tzinfo | None, given: Times | None = None, seen: Times | None = None) -> Times:
@@ -253,15 +257,6 @@ def times_of(out: Path, zone: datetime.tzinfo | None, given: Times | None = None
             what = f"The hand-in of {visible(student, 80)}, {when:%Y-%m-%d %H:%M}, names no time zone"
             raise UsageError(f"{what}: give `timezone` in the policy, which is that of your platform.")
     return {student: when if when.tzinfo else when.replace(tzinfo=zone) for student, when in times.items()}
-
-
-def _times_csv(times: Times) -> bytes:
-    """Write the file that `read_times` reads."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("student", "submitted"))
-    writer.writerows((student, when.isoformat(" ")) for student, when in sorted(times.items()))
-    return stream.getvalue().encode()
 
 
 # All rules of a folder of grades
@@ -324,7 +319,7 @@ def read_rules(
     seen    the same as the download says that is being graded
     """
     given = {POLICY: read_text(policy).encode()} if policy else {}
-    given |= {} if times is None else {GIVEN: _times_csv(times)}
+    given |= {} if times is None else {GIVEN: times_csv(times).encode()}
     policy = policy or out / POLICY
     rules = read_policy(policy, assignment) if POLICY in given or policy.is_file() else Policy()
     worth = {name: item.points for name, item in rules.items.items() if item.points}

@@ -31,7 +31,7 @@ from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.files import ENGINE, write_atomically
 from autograder.vocabulary.report import VERDICT_WORDS, CaseResult, ItemResult, Report
-from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_lines, item_markdown, notes_beside
+from autograder.vocabulary.report_text import counterexample_markdown, explanation, fenced, item_markdown, notes_beside
 from autograder.vocabulary.text import visible
 
 RESULTS = "results/results.json"  # where both platforms look
@@ -189,7 +189,7 @@ def prairielearn_results(report: Report, notes: Sequence[str] = ()) -> dict[str,
     most = MAX_PRAIRIELEARN_BYTES * 3 // 4 // MAX_ESCAPE // max(1, len(report.items))  # characters a test
     document["tests"] = tests = []
     for item in report.items:
-        output = "\n".join(item_lines(replace(item, message=item.message[:most]))[1:])
+        output = "\n".join(explanation(replace(item, message=item.message[:most])))
         tests.append({
             "name": item.item,
             "description": item.title,

@@ -38,7 +38,7 @@ from autograder.submissions.submission import BREAK, Candidate, Function, outlin
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, open_regular, write_atomically
 from autograder.vocabulary.report import ItemResult, Report
-from autograder.vocabulary.report_text import item_lines
+from autograder.vocabulary.report_text import explanation, item_lines
 from autograder.vocabulary.text import number, visible
 from autograder.vocabulary.times import moment
 
@@ -249,7 +249,7 @@ def comment_on(results: Sequence[ItemResult], cause: str = "") -> str:
     for result in results:
         if result.verdict != "passed":
             points = f"{number(result.points)} of " if result.points is not None else "not graded, of "
-            message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
+            message = textwrap.dedent("\n".join(explanation(result, again="")))
             parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code(message)}")
     return "\n\n".join(parts)
 

@@ -21,42 +21,38 @@ WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded
 
 
 def item_lines(
-    item: ItemResult,
-    *,
-    again: str = AGAIN,
-    width: int = WIDTH,
-    fit: bool = False,
-    place: Sequence[str] = (),
-    like: str = "",
+    item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, place: Sequence[str] = (), like: str = ""
 ) -> list[str]:
-    """Write one item as a student sees it: headline; for a failure message, place, hint, and the command to rerun it.
+    """Write one item as a student sees it: headline; for a failure what `explanation` says."""
+    return [*headline(item, width), *explanation(item, again=again, width=width, place=place, like=like)]
 
-    fit     into a terminal of that width: every line, cut between words; a long title goes on in further lines
+
+def headline(item: ItemResult, width: int = WIDTH) -> list[str]:
+    """Write verdict, name, title and points; a long title goes on in further lines."""
+    points = f"{'?' if item.points is None else number(item.points)} / {number(item.max_points)}"
+    text, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
+    first, *rest = textwrap.wrap(text, room, subsequent_indent="      ", break_on_hyphens=False)
+    return [f"{first:<{room}} {points}", *rest]
+
+
+def explanation(
+    item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, place: Sequence[str] = (), like: str = ""
+) -> list[str]:
+    """Write what is wrong with an item: message, place, hint, counterexample, and the command to run it again.
+
     place   the line of the submission that is at fault, and those around it
     like    an item above that has the same hint and place
     """
-    points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
-    head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
-    rest: list[str] = []
-    if len(head) > room and fit and item.verdict not in ("passed", "missing"):
-        head, *rest = textwrap.wrap(head, room, subsequent_indent="      ", break_on_hyphens=False)
-    elif len(head) > room:
-        head = head[: room - 1]
-        word = head.rfind(" ")
-        head = f"{head[:word]} …" if fit and word > 2 * room // 3 else f"{head}…"
-    lines = [f"{head:<{room}} {points}", *rest]
     if item.verdict == "passed":
-        return lines
+        return []
     before, found, after = item.message.partition(f"\n{place[0]}\n" if place else "\0")
     message = "\n".join([before, *after.split("\n")[1:]]) if found else item.message  # the place shows that line
-    text = [f"  {line}" for line in visible(message, newlines=True).splitlines()]
-    for line in text:
-        if fit and len(line) > width and "   " not in line.strip():  # a row of a table stays whole
-            margin = line[: len(line) - len(line.lstrip())]
-            fold = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
-            lines += fold.wrap(line.strip())
-        else:
-            lines.append(line)
+    lines = []
+    for line in visible(message, newlines=True).splitlines():
+        margin = " " * (2 + len(line) - len(line.lstrip()))
+        is_row = "   " in line.strip()  # of a table, which stays whole
+        fold = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
+        lines += [f"  {line}"] if is_row or len(line) + 2 <= width else fold.wrap(line.strip())
     if like:
         where = ["place" if place[0].startswith("Somewhere") else "line"] if place else []
         both = " and ".join([*(["hint"] if item.hint else []), *where])
@@ -108,8 +104,9 @@ def report_text(
         key = (item.function, item.hint, *place)
         like = shown.setdefault(key, item.item) if item.hint or place else item.item
         like = "" if like == item.item else like
-        written = item_lines(item, width=width, fit=True, place=place, like=like)
-        lines += written[:1] if item.item in brief else [*written, *([""] if is_wrong else [])]
+        lines += headline(item, width)
+        if item.item not in brief:
+            lines += [*explanation(item, width=width, place=place, like=like), *([""] if is_wrong else [])]
     if lost:
         names = f"{NOT_REACHED}: {', '.join(item.item for item in lost)}."
         sentence = names if len(lost) < len(report.items) else "No item was reached."

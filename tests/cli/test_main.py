@@ -255,6 +255,11 @@ def test_unreadable_file_costs_no_point(kit: Path, tmp_path: Path) -> None:
         r"NOT GRADED, through no fault of theirs: be[b]la\x1b[2J. be[b]la\x1b[2J could not be read "
         "(Permission denied): see to it and grade it again.\n"
     )
+    below_shut = put(tmp_path / "shut" / "file").parent / "grades"
+    below_shut.parent.chmod(0)
+    refused = from_kit(kit, "grade", tmp_path / "class", "--out", below_shut, prefix=prefix)
+    assert (refused.code, refused.out) == (2, "")
+    assert re.fullmatch(r"autograder: .*shut/grades.* \(Permission denied\): check .*\.\n", refused.err)
     assert list(csv.reader((tmp_path / "grades" / "grades.csv").read_text().splitlines()))[1:] == [
         ["ada", "10", "10", "graded", "6", "4"],
         [r"be[b]la\x1b[2J", "", "10", "not_graded", "", ""],
@@ -333,6 +338,23 @@ def test_ungradable_is_one_sentence_that_says_what_to_do(
     assert done.err.endswith(".\n")
     assert not has_unseen(done.err)
     assert not list(tmp_path.glob("grades/*"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("gradebook {}", "serve {}", "export csv {} --out o", "check {}", "doctor --course={}", "fixtures diff {} {}"),
+        *(f"grade . {' '.join(NAMED)} --out {{}}", f"grade . {' '.join(NAMED)} --out o --timestamps {{}}"),
+    ],
+)
+def test_path_that_the_system_refuses_is_one_sentence(
+    run: Callable[..., Done], unfinished: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(unfinished)
+    too_long = "x" * 300  # for a file system; what its user may not look into is refused in the same place
+    done = run("--course", KIT, *(word.format(too_long) for word in command.split()))
+    assert (done.code, done.out) == (2, "")
+    assert re.fullmatch(r"autograder: .*x{300}.* \(File name too long\): check the path.*\.\n", done.err)
 
 
 # Names

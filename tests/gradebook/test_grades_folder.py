@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reports import item, report, to_csv
+from sample_reports import THREE, item, report, to_csv
 
 from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final
@@ -20,6 +20,7 @@ from autograder.gradebook.grades_folder import (
     grade_changes,
     refuse_another,
     stored_grades,
+    write_finals,
 )
 from autograder.gradebook.rules import Policy, Rules
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -205,6 +206,13 @@ def test_stored_grade_is_read_from_gradebook_or_report(
     for now in (8.25, 7.0):
         expected = [] if stored in (None, f"{now:g}") else [(f"ada {stored} → {now:g}", False)]
         assert changed(out, [of("ada", now)]) == expected
+
+
+def test_final_grade_in_a_report_is_no_secret_where_the_gradebook_is_damaged(tmp_path: Path) -> None:
+    out = put(tmp_path, [of("ada", 8.0)])
+    write_finals(out, [of("ada", 8.0)], replace(THREE, items=THREE.items[:1]), decided(6.5))
+    (out / "grades.csv").write_text("")
+    assert changed(out, [of("ada", 8.0)]) == [("ada 6.5 → 8", False)]
 
 
 def test_unfinished_folder_holds_no_grades(tmp_path: Path) -> None:
