@@ -14,14 +14,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
 from autograder.sandbox.interpreter import KIT_ROOT, packages
-from autograder.sandbox.worker.frames import MAX_SHARED, SHARED, Frame, encode_header
+from autograder.sandbox.worker.frames import MAX_SHARED, NUMBERS, SHARED, Frame, encode_header
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
@@ -32,7 +30,6 @@ MAX_NAMES = 256
 MAX_DIMENSIONS = 16
 MAX_LEVELS = 32
 MAX_TEXT = 2_000
-MAX_TABLE = 2**20  # bytes: a table of a million empty tensors takes seconds
 MAX_INTEGER = 2**63 - 1
 UNREADABLE = "the worker's answer could not be read"
 
@@ -162,47 +159,43 @@ OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
 def read_answer(answer: Frame, seconds: float, allowed: Sequence[str]) -> Outcome:
     """Read the outcome that an answer stands for; one of a kind that is not allowed, or contradictory, is a crash."""
     header, size = answer.header, (len(answer.encoded), len(answer.blob))
+    kind = header.get("op") if header.get("op") in allowed else None
+    observation, raised, status = None, None, cast("Status", "observed" if kind == "loaded" else kind)
     try:
-        match header.get("op") if header.get("op") in allowed else None:
-            case "loaded":
-                return Outcome("observed", detail="loaded", seconds=seconds, size=size)
-            case "missing":
-                return Outcome("missing", seconds=seconds, size=size)
-            case "observed":
-                read = _shared_observation if sum(size) <= MAX_SHARED else _observation
-                observation = read(answer)
-                return Outcome("observed", observation=observation, seconds=seconds, size=size, lines=_lines(header))
-            case "raised":
-                raised = raised_from_header(header)
-                status: Status = "out_of_memory" if raised.is_out_of_memory else "raised"
-                return Outcome(status, raised=raised, seconds=seconds, size=size, lines=_lines(header))
+        if kind == "observed":
+            read = _shared_observation if sum(size) <= MAX_SHARED else observation_in
+            observation = read(answer)
+        elif kind == "raised":
+            raised = raised_from_header(header)
+            status = "out_of_memory" if raised.is_out_of_memory else "raised"
+        elif kind is None:
+            raise ValueError(UNREADABLE)
+        lines = header.get("lines", [])
+        if not isinstance(lines, list) or not _are_counts(lines):
+            raise ValueError("the worker's answer tells of lines that are none")
     except ValueError as error:
         return Outcome("crashed", detail=str(error), seconds=seconds, size=size)
-    return Outcome("crashed", detail=UNREADABLE, seconds=seconds, size=size)
+    return Outcome(status, observation, raised, seconds=seconds, size=size, lines=frozenset(lines))
 
 
-def _observation(answer: Frame) -> Observation:
-    return from_frame(answer.header, answer.blob)
-
-
-# Once for all submissions that give these bytes; nobody writes to it
-_shared_observation = functools.lru_cache(maxsize=SHARED)(_observation)
-
-
-def from_frame(header: Mapping[str, Any], blob: bytes) -> Observation:
+def observation_in(answer: Frame) -> Observation:
     """Read the observation in an `observed` frame; raise ValueError where it is not one."""
-    try:
-        if int.from_bytes(blob[:8], "little") > MAX_TABLE:
-            raise ValueError("the table of tensors is too long")
-        arrays: dict[str, Array] = safetensors.numpy.load(blob)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError("the worker's answer holds no readable tensors") from error
-    described, facts = header.get("returned"), header.get("facts")
+    described, facts, begin = answer.header.get("returned"), answer.header.get("facts"), 0
     if not isinstance(described, dict) or not isinstance(facts, dict) or len(described) > MAX_NAMES:
         raise ValueError(UNREADABLE)
     if not _is_shallow(facts, MAX_LEVELS):
         raise ValueError("the worker's answer nests too deeply")
-    return Observation({name: _returned(entry, arrays.get(name)) for name, entry in described.items()}, facts)
+    returned = {}
+    for name, entry in described.items():
+        returned[name] = _returned(entry, answer.blob, begin)
+        begin += 0 if (array := returned[name].array) is None else array.nbytes
+    if begin != len(answer.blob):
+        raise ValueError("the worker's answer contradicts itself")
+    return Observation(returned, facts)
+
+
+# Once for all submissions that give these bytes; nobody writes to it
+_shared_observation = functools.lru_cache(maxsize=SHARED)(observation_in)
 
 
 def raised_from_header(header: Mapping[str, Any]) -> Raised:
@@ -216,36 +209,24 @@ def raised_from_header(header: Mapping[str, Any]) -> Raised:
     return Raised(tuple(name[:80] for name in types[:20]), message, line, _text(header, "code", 200), probe_line)
 
 
-def _returned(entry: Any, array: Array | None) -> Returned:
-    match entry.get("kind") if isinstance(entry, dict) else None:
-        case "none":
-            return Returned("none")
-        case "other":
-            return Returned("other", type=_text(entry, "type", 80))
-        case "tensor":
-            requires_grad, shape = entry.get("requires_grad") is True, entry.get("shape")
-            if array is not None:  # what is said of it must be so
-                agrees = entry.get("dtype") == _name(array.dtype) and shape == list(array.shape)
-                if not agrees or array.ndim > MAX_DIMENSIONS or array.dtype.kind == "c":
-                    raise ValueError("the worker's answer contradicts itself")
-                return Returned("tensor", "Tensor", _name(array.dtype), array.shape, requires_grad, array)
-            if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not _are_counts(shape):
-                raise ValueError("the worker's answer has a tensor without a shape")
-            return Returned("tensor", "Tensor", _text(entry, "dtype", 40), tuple(shape), requires_grad)
-    raise ValueError(UNREADABLE)
-
-
-@functools.cache  # NumPy composes the name anew each time: a third of the time that an answer takes to read
-def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name
-
-
-def _lines(header: Mapping[str, Any]) -> frozenset[int]:
-    """Read which lines are said to have run."""
-    lines = header.get("lines", [])
-    if not isinstance(lines, list) or not _are_counts(lines):
-        raise ValueError("the worker's answer tells of lines that are none")
-    return frozenset(lines)
+def _returned(entry: Any, blob: bytes, begin: int) -> Returned:
+    """Read what is said of one thing that came back, and its numbers, which begin there in the blob."""
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    if kind == "none":
+        return Returned("none")
+    if kind == "other":
+        return Returned("other", type=_text(entry, "type", 80))
+    if kind != "tensor":
+        raise ValueError(UNREADABLE)
+    dtype, shape, array = _text(entry, "dtype", 40), entry.get("shape"), None
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not _are_counts(shape):
+        raise ValueError("the worker's answer has a tensor without a shape")
+    if entry.get("sent") is True:
+        try:
+            array = np.frombuffer(blob, NUMBERS[dtype], math.prod(shape), begin).reshape(shape)
+        except (KeyError, ValueError, OverflowError) as error:
+            raise ValueError("the worker's answer contradicts itself") from error
+    return Returned("tensor", "Tensor", dtype, tuple(shape), entry.get("requires_grad") is True, array)
 
 
 def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:

@@ -24,7 +24,7 @@ from typing import Literal, Self, TypeVar
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUT_OF_TIME, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.sandbox.interpreter import KIT_ROOT, readable_paths, refuse_if_within_reach
 from autograder.sandbox.isolation.layers import AROUND, LAYERS
-from autograder.sandbox.workers import ForkedWorker, FreshWorker, Server, Worker
+from autograder.sandbox.workers import Server, Worker
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
@@ -99,43 +99,40 @@ class Sandbox:
         request shares that outcome. What is left when the program's time is over is `not_run`.
         Raises SandboxError where no worker could be started: that is the grader's fault.
         """
-        outcomes: list[Outcome] = []
-        order, slow, lost = list(range(len(requests))), set[str](), dict[str, Outcome]()
+        outcomes, left = dict[int, Outcome](), list(range(len(requests)))  # by place
+        slow, lost = set[str](), dict[str, Outcome]()
         memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
         output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
         loading = Request("", "", "", {}, b"", load_timeout, 2 * load_timeout, memory, output)
         seconds = loading.cpu + sum(request.cpu for request in requests)
-        while len(outcomes) < len(requests):
-            done = len(outcomes)
-            order[done:] = sorted(order[done:], key=lambda at: requests[at].function in slow)
-            asked = [requests[at] for at in order]
+        needed = sorted({request.probe for request in requests if request.probe})  # a canary needs none
+        while left := [place for place in left if place not in outcomes]:
+            left.sort(key=lambda place: requests[place].function in slow)
             if time.perf_counter() > program.until:
-                outcomes += [OUT_OF_TIME] * (len(requests) - done)
-            elif asked[done].item in lost:
-                outcomes.append(lost[asked[done].item])
+                outcomes |= dict.fromkeys(left, OUT_OF_TIME)
+            elif known := {place: lost[requests[place].item] for place in left if requests[place].item in lost}:
+                outcomes |= known
             else:
                 with self.worker(program, seconds, memory) as worker:
-                    needed = sorted({request.probe for request in requests if request.probe})  # a canary needs none
-                    loaded = worker.load(program, loading, needed)
-                    if loaded is None:
-                        self._run_until_lost(worker, asked, outcomes, lost, enough)
-                        slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()
+                    unloaded = worker.load(program, loading, needed)
+                    if unloaded is None:
+                        slow |= self._run_until_lost(worker, requests, left, outcomes, lost, enough)
                     elif time.perf_counter() < program.until:
-                        lost[asked[done].item] = replace(loaded, seconds=0.0)
-                        outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
-        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda pair: pair[0])]
+                        charged = [requests[place].item for place in (left[:1] if outcomes else left)]
+                        lost |= dict.fromkeys(charged, replace(unloaded, seconds=0.0))
+                        outcomes[left[0]] = unloaded
+        return [outcomes[place] for place in range(len(requests))]
 
     @contextlib.contextmanager
     def worker(self, program: Program, seconds: float, megabytes: float = MEMORY_MEGABYTES) -> Iterator[Worker]:
         """Give a worker that has loaded nothing, for so many seconds of processor time and so much memory."""
-        started: Worker
         if self._fork:
             server = self._running_server(torch=program.torch)
             if {"landlock", "namespaces"} & set(self._layers):
                 refuse_if_within_reach(server.readable)
-            started = ForkedWorker(server, program, megabytes, seconds)
+            started = server.fork(program, megabytes, seconds)
         else:
-            started = FreshWorker(torch=program.torch)
+            started = Worker.fresh(torch=program.torch)
         with contextlib.closing(started):
             started.await_ready()
             yield started
@@ -144,36 +141,38 @@ class Sandbox:
         self,
         worker: Worker,
         requests: Sequence[Request],
-        outcomes: list[Outcome],
+        left: Sequence[int],
+        outcomes: dict[int, Outcome],
         lost: dict[str, Outcome],
         enough: Callable[[Request, Outcome], bool],
-    ) -> None:
-        """Add the outcomes of these calls up to one that loses the worker, or up to a public one after hidden ones."""
-        kept = [sum(outcome.size[k] for outcome in outcomes) for k in range(len(KEPT))]
-        left = requests[len(outcomes) :]
-        for place, (hidden, group) in enumerate(itertools.groupby(left, key=lambda request: request.hidden)):
-            if place and not hidden:
-                return
-            together = list(group)
-            answers = worker.calls([request for request in together if request.item not in lost])
-            for request in together:
+    ) -> set[str]:
+        """Add the outcomes of what is left up to a call that loses the worker, or to a public one after hidden ones.
+
+        Returns the function that lost it.
+        """
+        kept = [sum(outcome.size[k] for outcome in outcomes.values()) for k in range(len(KEPT))]
+        groups = [(hidden, list(group)) for hidden, group in itertools.groupby(left, lambda at: requests[at].hidden)]
+        for _, group in groups[:1] if groups[0][0] else groups[:2]:
+            answers = worker.calls([requests[place] for place in group])
+            for place in group:
+                request = requests[place]
                 self.begun(request)
-                if request.item in lost:
-                    outcomes.append(lost[request.item])
-                    continue
                 answer = next(answers)
-                kept = [held + more for held, more in zip(kept, answer.size, strict=True)]
-                if any(held > most for held, most in zip(kept, KEPT, strict=True)):  # honest ones take a thousandth
-                    kept = [held - more for held, more in zip(kept, answer.size, strict=True)]
-                    answer = replace(TOO_MUCH, seconds=answer.seconds)
-                outcomes.append(answer)
-                if _lost(answer):
+                size = [held + more for held, more in zip(kept, answer.size, strict=True)]
+                if any(held > most for held, most in zip(size, KEPT, strict=True)):  # honest ones take a thousandth
+                    outcomes[place] = replace(TOO_MUCH, seconds=answer.seconds)
+                else:
+                    outcomes[place], kept = answer, size
+                outcome = outcomes[place]
+                is_full = outcome.status == "out_of_memory"
+                is_lost = outcome.status in ("timed_out", "crashed") or (is_full and outcome.raised is None)
+                if is_lost:
                     lost[request.item] = NOT_AGAIN
-                if enough(request, answer):
+                if enough(request, outcome):
                     lost |= dict.fromkeys((request.item for request in requests), NOT_NEEDED)
-                    return
-                if _lost(answer) or answer.status == "out_of_memory" or answer.detail == OUT_OF_TIME.detail:
-                    return
+                if request.item in lost or is_full or outcome.detail == OUT_OF_TIME.detail:
+                    return {request.function} if is_lost else set()
+        return set()
 
     def _running_server(self, *, torch: bool) -> Server:
         """Return the server; another one where torch is needed and it has none, or is not and it has."""
@@ -181,11 +180,6 @@ class Sandbox:
             self.close()
             self._server = Server(self._layers, torch=torch)
         return self._server
-
-
-def _lost(outcome: Outcome) -> bool:
-    """Tell whether the worker is gone; one that says itself that memory ran out is not."""
-    return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
 
 
 # Which layers this machine has

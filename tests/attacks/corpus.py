@@ -30,7 +30,7 @@ def checked(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-def framed(header, blob=b"\\x02\\0\\0\\0\\0\\0\\0\\0{}"):  # as sandbox/worker/frames.py has it; no tensors in it
+def framed(header, blob=b""):  # as sandbox/worker/frames.py has it
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob
 
@@ -274,7 +274,7 @@ def fat_facts(rewards, mode):
 
 @attack(CRASHED, "it answered a question that it was not asked", process=CRASHED)
 def flood_of_frames(rewards, mode):
-    frames = framed({"op": "missing"}, b"") * 100
+    frames = framed({"op": "missing"}) * 100
     while True:
         write_everywhere(frames)
 
@@ -533,7 +533,7 @@ def replaced_worker(rewards, mode):
     verdict = {"op": "observed", "verdict": "passed", "points": 100, "returned": {}, "facts": {"passed": True}}
     for found in gc.get_objects():
         if type(found).__name__ == "Worker":
-            type(found).run = lambda *given: (verdict, b"\x02\0\0\0\0\0\0\0{}")
+            type(found).run = lambda *given: (verdict, b"")
     return rewards * 0
 
 

@@ -111,7 +111,7 @@ def test_call_stack_tells_no_error_case_from_another(assignment: Assignment, mon
     for name in given:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     worker.know_torch()
-    worker.define_all(given)
+    worker.define(given, "")
     module = ModuleType(assignment.module)
     exec(solution_source(assignment), module.__dict__)
     stacks: dict[bool, set[object]] = {True: set(), False: set()}

@@ -19,9 +19,9 @@ from autograder.grading.assignment import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.sandbox.calls import from_frame
+from autograder.sandbox.calls import observation_in
 from autograder.sandbox.sandbox import Sandbox
-from autograder.sandbox.worker import worker
+from autograder.sandbox.worker import frames, worker
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 from benchmarks.contenders import Contender, Nbgrader, Workshop
@@ -116,7 +116,8 @@ def test_floor_makes_the_calls_of_a_grading(student: str, fixtures: Fixtures, re
     kit = {case.case: case.verdict for item in reports[student].items for case in item.cases}
     for case, call in zip(fixtures.cases, calls, strict=True):
         try:
-            seen = from_frame(*worker._observed(*call(), of_arrays=False))
+            answer, numbers = worker._observed(*call(), of_arrays=False)
+            seen = observation_in(frames.Frame(frames.encode_header(answer), numbers))
         except Exception:
             assert kit[case.id] == "raised"
         else:

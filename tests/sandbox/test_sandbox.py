@@ -240,19 +240,16 @@ def test_given_modules_change_with_the_assignment(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ({"given": {"fine": "", "wrong": "1 / 0"}}, "ZeroDivisionError: division by zero"),
-        ({"given": {"fine": "", "wrong": "raise SystemExit"}}, "SystemExit"),
-        (
-            {"given": {"fine": "", "wrong": "import absent_package"}},
-            "ModuleNotFoundError: No module",
-        ),
-        ({"probes": "raise KeyError('a probe')"}, "KeyError: 'a probe'"),
-        ({"probes": "import os; os._exit(3)"}, "exited with status 3"),
-        ({"probes": "def other(): pass"}, "AttributeError: module 'probes' has no attribute 'fact'"),
+        ({"given": {"fine": "", "wrong": "1 / 0"}}, "be loaded: ZeroDivisionError: division by zero"),
+        ({"given": {"fine": "", "wrong": "raise SystemExit"}}, "be loaded: SystemExit"),
+        ({"given": {"fine": "", "wrong": "import absent_package"}}, "be loaded: ModuleNotFoundError: No module"),
+        ({"probes": "raise KeyError('a probe')"}, "be loaded: KeyError: 'a probe'"),
+        ({"probes": "import os; os._exit(3)"}, "server stopped: exited with status 3"),
+        ({"probes": "def other(): pass"}, "be loaded: AttributeError: module 'probes' has no attribute 'fact'"),
     ],
 )
 def test_course_code_that_fails_is_the_graders_fault(sandbox: Sandbox, fault: dict[str, Any], reason: str) -> None:
-    with pytest.raises(SandboxError, match=f"could not be loaded: {reason}"):
+    with pytest.raises(SandboxError, match=reason):
         sandbox.run(replace(program("while True: pass"), **fault), [fact("answer")], load_timeout=10.0)
     source = "def answer():\n    return [name for name in ('fine', 'wrong') if name in sys.modules]\n"
     assert fact_of(run_given(sandbox, {}, source)) == []
@@ -488,7 +485,6 @@ def test_unloadable_module_is_tried_once(sandbox: Sandbox, source: str, status: 
 
 LOADING, FIRST_CALL = 2, 3  # the numbers under which a worker is asked
 OBSERVED = {"op": "observed", "returned": {}, "facts": {}, "n": FIRST_CALL}
-NOTHING = safetensors.numpy.save({})
 
 
 def framed(header: Any, blob: bytes = b"") -> bytes:
@@ -506,7 +502,7 @@ def framed(header: Any, blob: bytes = b"") -> bytes:
         pytest.param(framed(b"not json"), "crashed", id="no JSON"),
         pytest.param(framed({"op": "passed", "points": 100}), "crashed", id="an unknown op"),
         pytest.param(framed({"op": "loaded"}), "crashed", id="an answer to another question"),
-        pytest.param(framed(OBSERVED), "crashed", id="no tensors"),
+        pytest.param(framed(OBSERVED, b"12"), "crashed", id="numbers that nothing describes"),
         pytest.param(framed({"op": "raised"}), "crashed", id="an exception without a type"),
         pytest.param(framed({"op": "missing"}), "missing", id="a forged absence"),
     ],
@@ -522,7 +518,7 @@ def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(sandbox: San
 
 
 def test_forged_answer_shifts_no_later_one(sandbox: Sandbox) -> None:
-    forged = framed({**OBSERVED, "facts": {"fact": "forged"}}, NOTHING)
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}})
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
     outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "a"), fact("pid", "b"), fact("pid", "c"))
     assert statuses(outcomes) == ["observed", "crashed", "observed", "observed"]
@@ -534,7 +530,7 @@ def test_forged_answer_shifts_no_later_one(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("number", [None, 4, 3.0, "3"])
 def test_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
-    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number}, NOTHING)
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number})
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
     outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "b"))
     assert statuses(outcomes) == ["crashed", "observed"]
@@ -677,7 +673,7 @@ def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
 
 @pytest.mark.long
 def test_fresh_interpreter_tells_faults_apart() -> None:
-    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7})
     source = f"""
         def burn():
             while True: pass

@@ -15,7 +15,7 @@ import torch
 from lengths import in_short
 from places import KIT
 
-from autograder.sandbox.calls import Observation, Raised, Returned, from_frame, raised_from_header
+from autograder.sandbox.calls import Observation, Raised, Returned, observation_in, raised_from_header
 from autograder.sandbox.worker import frames, worker
 
 MODULE = "submission_under_test"
@@ -59,7 +59,7 @@ def converse() -> Iterator[Converse]:
             worker.Worker().converse(requests, written)
         _restore_torch()
         written.seek(0)
-        defined, *others = [_answer(frame.header, frame.blob) for frame in iter(lambda: frames.read(written), None)]
+        defined, *others = [_answer(frame) for frame in iter(lambda: frames.read(written), None)]
         assert defined == "loaded"
         return others
 
@@ -75,10 +75,10 @@ def _restore_torch() -> None:
     torch.use_deterministic_algorithms(False)
 
 
-def _answer(header: dict[str, Any], blob: bytes) -> Answer:
-    if header["op"] == "observed":
-        return from_frame(header, blob)
-    return raised_from_header(header) if header["op"] == "raised" else str(header["op"])
+def _answer(frame: frames.Frame) -> Answer:
+    if frame.header["op"] == "observed":
+        return observation_in(frame)
+    return raised_from_header(frame.header) if frame.header["op"] == "raised" else str(frame.header["op"])
 
 
 def value_of(answer: Answer) -> Returned:

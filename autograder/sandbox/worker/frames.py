@@ -1,9 +1,9 @@
-"""The frames that pass between grader and worker: a JSON header and safetensors bytes, both length-capped.
+"""The frames that pass between grader and worker: a JSON header and bytes, both length-capped.
 
     magic b"PGF1" · header length uint32 · blob length uint64 · header (UTF-8 JSON object) · blob
 
-Nothing else crosses the boundary: no pickle, no text to parse. This module knows nothing of tensors or torch, so both
-sides share it.
+Nothing else crosses the boundary: no pickle, no text to parse. A request's blob is a safetensors file, an answer's the
+numbers that its header describes, one after another. This module knows no torch, so both sides share it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import math
 import struct
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy
+
 MAGIC = b"PGF1"
 PREFIX = struct.Struct(">4sIQ")
 MAX_HEADER = 4 * 2**20
@@ -21,6 +23,10 @@ MAX_BLOB = 64 * 2**20
 MAX_ANSWER = (256 * 2**10, 16 * 2**20)  # header and blob of what a worker says: a hundred times what honest ones do
 MAX_SHARED = 2**14  # bytes of a header that is parsed once for all who send it
 SHARED = 1024
+NUMBERS = {  # name → what can be sent, row by row, the lowest byte first
+    numpy.dtype(kind).name: numpy.dtype(f"<{kind}")
+    for kind in ("?", "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+}
 
 
 class FrameError(Exception):
@@ -37,20 +43,6 @@ class Frame(NamedTuple):
     def header(self) -> dict[str, Any]:
         """Parse the header, to be read and not written; raise FrameError where it is no JSON object."""
         return (_parsed if len(self.encoded) <= MAX_SHARED else _parse)(self.encoded)
-
-
-def _parse(encoded: bytes) -> dict[str, Any]:
-    try:
-        header = DECODER.decode(encoded.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError) as error:
-        raise FrameError("the header of a frame is not JSON") from error
-    if not isinstance(header, dict):
-        raise FrameError("the header of a frame is not a JSON object")
-    return header
-
-
-# A question has the same number in each submission, so the right answers of a class are mostly the same bytes
-_parsed = functools.lru_cache(maxsize=SHARED)(_parse)
 
 
 def encode_header(header: dict[str, Any]) -> bytes:
@@ -111,6 +103,16 @@ def _lengths(prefix: bytearray, caps: tuple[int, int]) -> tuple[int, int]:
     return header, blob
 
 
+def _parse(encoded: bytes) -> dict[str, Any]:
+    try:
+        header = DECODER.decode(encoded.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise FrameError("the header of a frame is not JSON") from error
+    if not isinstance(header, dict):
+        raise FrameError("the header of a frame is not a JSON object")
+    return header
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
@@ -122,5 +124,7 @@ def _finite(digits: str) -> float:
     return number
 
 
+# A question has the same number in each submission, so the right answers of a class are mostly the same bytes
+_parsed = functools.lru_cache(maxsize=SHARED)(_parse)
 ENCODER = json.JSONEncoder(allow_nan=False)  # once: `json.dumps` makes one for each call that asks for this
 DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)

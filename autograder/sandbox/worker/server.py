@@ -30,9 +30,9 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     Messages are JSON; "outside" is a worker's number where /proc was mounted, which it does not learn itself:
 
         {"fork": {megabytes, seconds}, "warm": modules that the submission names, to be imported before} and
-            descriptors: requests, answers, output; a file of {given, probes} for `_prepare`, where they are others
-            than before                                                               ← {"pid": …, "outside": …}
-        {"end": pid, "wait": …}: kill that worker and all that it started, wait for it ← {"status": …} for who waits
+            descriptors: requests, answers, output; a file of {given, probes} for `_prepare`, empty where they are as
+            before                                                                    ← {"pid": …, "outside": …}
+        {"end": pid, "wait": …}: kill that worker and all that it started, wait for it ← {"code": …} for who waits
     """
     kernel.guard()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # every orphan below this process becomes its child
@@ -50,18 +50,18 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 os._exit(0)  # to leave in good order takes torch a second
             request = json.loads(message)
             if "end" in request:
-                status = _end(request["end"])
+                code = os.waitstatus_to_exitcode(_end(request["end"]))
                 if request["wait"]:
-                    channel.send(b'{"status": %d}' % status)
+                    channel.send(b'{"code": %d}' % code)
                 continue
-            if len(descriptors) == 4:
-                with open(descriptors[3], "rb", closefd=False) as file:
-                    _prepare(**json.load(file))
+            with open(descriptors.pop(), "rb") as file:  # noqa: PTH123
+                if prepared := file.read():
+                    _prepare(**json.loads(prepared))
             for module in request["warm"]:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(module)
             isolate = functools.partial(apply, layers, readable=readable, rules=rules, **request["fork"])
-            pid = _fork(descriptors[:3], isolate, [*descriptors[:3], *([] if rules is None else [rules])])
+            pid = _fork(descriptors, isolate, [*descriptors, *([] if rules is None else [rules])])
             for descriptor in descriptors:
                 os.close(descriptor)
             outside = _newest_child() if "namespaces" in layers else pid
@@ -84,24 +84,20 @@ def hide_places(root: str) -> None:
 
 
 def _prepare(given: Mapping[str, str], probes: str) -> None:
-    """Run the given modules and compile the probes once, for workers that are forked later: they find them as new.
+    """Run the given modules and the probes once, for workers that are forked later: they find them as new.
 
-    Both are the kit's own. Three dataclasses alone take 1.5 ms. A module that fails, or has the name of another that is
-    there, is left to the workers, and so are all.
+    Both are the kit's own. Three dataclasses alone take 1.5 ms. Where one fails, or has the name of another module that
+    is there, all are left to the workers.
     """
-    for name in worker.GIVEN:
-        sys.modules.pop(name, None)
-    worker.GIVEN.clear()
-    for name, source in {**given, worker.PROBES: probes}.items():
-        worker.COMPILED[f"{name}.py", source] = compile(source, f"{name}.py", "exec", dont_inherit=True)
+    while worker.DEFINED:
+        for name in worker.DEFINED.pop()[0]:
+            sys.modules.pop(name, None)
     if not given.keys() & sys.modules.keys():
         try:
-            worker.define_all(given)
+            worker.DEFINED.append((dict(given), probes, worker.define(given, probes)))
         except BaseException:
             for name in given:
                 sys.modules.pop(name, None)
-        else:
-            worker.GIVEN.update(given)
     gc.freeze()
 
 

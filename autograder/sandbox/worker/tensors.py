@@ -9,17 +9,16 @@ import contextlib
 import importlib
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import einops
 import numpy
 import torch
 
-SENDABLE = {
-    getattr(torch, name): name
-    for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
-}
+from autograder.sandbox.worker import frames
+
+DTYPES = {getattr(torch, name): name for name in frames.NUMBERS if hasattr(torch, name)}
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 DEVICES = ("cuda", "xpu", "mtia")
 
@@ -33,24 +32,13 @@ def is_tensor(value: object) -> bool:
 
 def describe(value: torch.Tensor, most: int) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
     """Describe a tensor, with its values where they take `most` bytes or less and can be sent."""
-    if type(value) is torch.Tensor:
-        return _described(value, most)
-    with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-        return _described(value, most)
-
-
-def _described(value: torch.Tensor, most: int) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
-    name = SENDABLE.get(value.dtype)
-    dense = name is not None and value.layout == torch.strided and value.is_cpu
-    sent = dense and value.numel() * value.element_size() <= most
-    described = {
-        "kind": "tensor",
-        "dtype": name or str(value.dtype).removeprefix("torch."),
-        "shape": list(value.shape),
-        "requires_grad": bool(value.requires_grad),
-        "sent": sent,
-    }
-    return described, torch.Tensor.numpy(value, force=True) if sent else None  # detached, with no negation put off
+    with torch._C.DisableTorchFunctionSubclass():
+        name = DTYPES.get(value.dtype)
+        is_dense = name is not None and value.layout == torch.strided and value.is_cpu
+        is_sent = is_dense and value.numel() * value.element_size() <= most
+        array = torch.Tensor.numpy(value, force=True) if is_sent else None  # detached, with no negation put off
+        dtype, shape = name or str(value.dtype).removeprefix("torch."), list(value.shape)
+        return {"dtype": dtype, "shape": shape, "requires_grad": bool(value.requires_grad)}, array
 
 
 def prepare() -> None:
@@ -78,7 +66,7 @@ def seed_what_is_there() -> None:
     """
     for device in (getattr(torch, name, None) for name in DEVICES):
         if device is not None and hasattr(device, "manual_seed_all") and not device.is_available():
-            device.manual_seed_all = _nothing
+            device.manual_seed_all = lambda *_: None
 
 
 def set_usual_state(seed: int) -> None:
@@ -121,63 +109,51 @@ def undisturbed() -> Iterator[None]:
 COMPILER, SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 
 
-def postpone() -> None:
-    """Put modules in the compiler's places that know the few words which are said outside compiled code.
+def _same_sizes(left: Any, right: Any) -> Any:
+    is_plain = isinstance(left, torch.Size) and isinstance(right, torch.Size) and {*map(type, (*left, *right))} <= {int}
+    return tuple(left) == tuple(right) if is_plain else _imported(SHAPES).sym_eq(left, right)
 
-    They become the real ones as soon as anything else is asked of them. Values and gradients are the same bits.
-    """
-    outside = {"graph_break": _nothing, "disable": _as_it_is, "allow_in_graph": _as_it_is}
-    for name, words in ((COMPILER, outside), (SHAPES, {"expect_true": _expect_true, "sym_eq": _same_sizes})):
-        package, _, last = name.rpartition(".")
-        if name not in sys.modules and package in sys.modules:
-            sys.modules[name] = _Postponed(name, words)
-            setattr(sys.modules[package], last, sys.modules[name])
+
+def _as_it_is(function: Any = None, *_: Any, **__: Any) -> Any:
+    return _as_it_is if function is None else function  # without one, as a decorator of that kind
+
+
+WORDS: dict[str, dict[str, Any]] = {  # what is said outside compiled code, where there is no graph and no symbol
+    COMPILER: {"graph_break": lambda *_, **__: None, "disable": _as_it_is, "allow_in_graph": _as_it_is},
+    SHAPES: {
+        "expect_true": lambda value, skip=0: (
+            value if type(value) is bool else _imported(SHAPES).expect_true(value, skip + 1)
+        ),
+        "sym_eq": _same_sizes,
+    },
+}
 
 
 class _Postponed(types.ModuleType):
-    """A part of the compiler that is imported when anything but a few words is asked of it."""
-
-    def __init__(self, name: str, words: Mapping[str, Any]) -> None:
-        super().__init__(name)
-        vars(self).update(words)
+    """A module that knows a few words, and is imported as soon as anything else is asked of it."""
 
     def __getattr__(self, name: str) -> Any:
-        of_package = name == "__path__" and self.__name__ == COMPILER  # the other one has no modules in it
-        if name.startswith("__") and not of_package:  # who looks through all modules does not mean this one
+        is_of_package = name == "__path__" and self.__name__ == COMPILER  # the other one has no modules in it
+        if name.startswith("__") and not is_of_package:  # who looks through all modules does not mean this one
             raise AttributeError(name)
-        return getattr(self.imported(), name)
+        return getattr(_imported(self.__name__), name)
 
-    def imported(self) -> types.ModuleType:
-        """Import the module itself, which is from now on where this one was."""
-        package, _, last = self.__name__.rpartition(".")
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        if vars(sys.modules[package]).get(last) is self:
+
+def postpone() -> None:
+    """Put modules in the compiler's places that become the real ones. Values and gradients are the same bits."""
+    for name, words in WORDS.items():
+        package, _, last = name.rpartition(".")
+        if name not in sys.modules and package in sys.modules:
+            sys.modules[name] = _Postponed(name)
+            vars(sys.modules[name]).update(words)
+            setattr(sys.modules[package], last, sys.modules[name])
+
+
+def _imported(name: str) -> Any:
+    """Import the module itself, which is from now on where the other one was."""
+    package, _, last = name.rpartition(".")
+    if isinstance(postponed := sys.modules.get(name), _Postponed):
+        del sys.modules[name]
+        if vars(sys.modules[package]).get(last) is postponed:
             delattr(sys.modules[package], last)
-        return importlib.import_module(self.__name__)
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """Do nothing: there is no graph, no such device."""
-
-
-def _as_it_is(fn: Any = None, *_: Any, **__: Any) -> Any:
-    """Return the function as it is: nothing compiles it; without one a decorator of that kind."""
-    return _as_it_is if fn is None else fn
-
-
-def _expect_true(value: Any, skip: int = 0) -> Any:
-    """Return a truth value as it is; of a symbol that is for the compiler to say."""
-    return value if type(value) is bool else _shapes().expect_true(value, skip + 1)
-
-
-def _same_sizes(left: Any, right: Any) -> Any:
-    """Tell whether two shapes of plain numbers are the same; of symbols that is for the compiler to say."""
-    if isinstance(left, torch.Size) and isinstance(right, torch.Size) and {*map(type, (*left, *right))} <= {int}:
-        return tuple(left) == tuple(right)
-    return _shapes().sym_eq(left, right)
-
-
-def _shapes() -> Any:
-    module = sys.modules[SHAPES]
-    return module.imported() if isinstance(module, _Postponed) else module
+    return importlib.import_module(name)

@@ -8,7 +8,7 @@ A conversation, one frame each:
                                                                           ← ready
     → define {given: {name: source}, probes, needed: names}               ← loaded | raised
     → load   {module, source, given: names, packages}                     ← loaded | raised
-    → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
+    → run    {function, probe, params} + inputs as safetensors            ← observed + numbers | raised | missing
 
 Every question carries a number `n`, which its answer repeats.
 """
@@ -39,22 +39,16 @@ MAX_TYPES = 20
 MAX_EVENTS = 100_000  # lines of a traced call
 MAX_FACTS = 128 * 2**10
 MAX_TENSOR_BYTES = 8 * 2**20
-MAX_BYTES = frames.MAX_ANSWER[1] - 2**20  # of all tensors of an answer, beside their table
-FORMATS = {  # what safetensors calls the numbers that are sent
-    numpy.dtype(f"<{kind}{size}"): f"{kind.upper()}{8 * size}"
-    for kind, sizes in (("f", (2, 4, 8)), ("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)))
-    for size in sizes
-} | {numpy.dtype("bool"): "BOOL"}
-DTYPES = {name: dtype for dtype, name in FORMATS.items()}
+MAX_BYTES = frames.MAX_ANSWER[1]  # of all tensors of an answer
+FORMATS = {f"{dtype.kind.upper()}{8 * dtype.itemsize}": dtype for dtype in frames.NUMBERS.values()}  # of safetensors
+FORMATS["BOOL"] = FORMATS.pop("B8")
 TENSORS = "autograder.sandbox.worker.tensors"
 PROBES = "probes"
 TOOLS = frozenset({"IPython", "pytest", "safetensors"})  # what notebooks and the check itself bring along
 FRESH_SEED = 67_280_421_310_721  # torch's own in a fresh interpreter: whoever leaves out a seed of 0 must not have it
-GIVEN: dict[str, str] = {}  # by name, what this process has run already
-COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
 
 Answer = tuple[dict[str, Any], bytes]
-Described = tuple[dict[str, Any], "numpy.ndarray[Any, Any] | None"]
+DEFINED: list[tuple[dict[str, str], str, types.ModuleType]] = []  # given modules, probes: what was run before the fork
 
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -97,7 +91,7 @@ def warm() -> None:
 
 def touch() -> None:
     """Do once what takes long the first time only."""
-    _from_safetensors(_as_safetensors({"numbers": numpy.linspace(0.0, 1.0, 6).reshape(2, 3)}))
+    numpy.linspace(0.0, 1.0, 6).reshape(2, 3).tobytes()
     if tensors := _tensors():
         tensors.touch()
 
@@ -116,29 +110,27 @@ class Worker:
         """Make a worker in the student's own process, where the module is loaded already from `filename`."""
         worker = cls()
         worker._module, worker._filename = module, filename
-        worker._probes = _define(types.ModuleType(PROBES), probes, f"{PROBES}.py")
+        worker._probes = _run(types.ModuleType(PROBES), probes, f"{PROBES}.py")
         return worker
 
     def converse(self, requests: BinaryIO, answers: BinaryIO) -> None:
         """Answer each frame of `requests` with one frame, until it ends."""
-        answer_to = {"define": self._define, "load": self._load}
         while (frame := frames.read(requests)) is not None:
-            header, tensors = frame.header, b""
+            header, numbers = frame.header, b""
             if header["op"] == "run":
-                answer, tensors = self.run(header, frame.blob)
+                answer, numbers = self.run(header, frame.blob)
             else:
                 try:
-                    answer_to[header["op"]](header)
+                    (self._define if header["op"] == "define" else self._load)(header)
                     answer = {"op": "loaded"}
                 except BaseException as error:
-                    answer = {"op": "raised", **_describe_exception(error, self._filename)}
-            frames.write(answers, {**answer, "n": header.get("n")}, tensors)
+                    answer = _raised(error, self._filename)
+            frames.write(answers, {**answer, "n": header.get("n")}, numbers)
 
     def _define(self, header: Mapping[str, Any]) -> None:
         """Run what is the course's own, before any student code."""
-        if header["given"] != GIVEN:
-            define_all(header["given"])
-        self._probes = _define(types.ModuleType(PROBES), header["probes"], f"{PROBES}.py")
+        before = [probes for *sources, probes in DEFINED if sources == [header["given"], header["probes"]]]
+        self._probes = before[0] if before else define(header["given"], header["probes"])
         for name in header["needed"]:
             getattr(self._probes, name)
 
@@ -148,38 +140,34 @@ class Worker:
             _let_import_only(self._module, header["packages"], header["given"])
         _set_usual_state()
         sys.modules[header["module"]] = self._module
-        _define(self._module, header["source"], self._filename)
+        _run(self._module, header["source"], self._filename)
 
     def run(
         self, header: Mapping[str, Any], blob: bytes, *, stopped_by: tuple[type[BaseException], ...] = ()
     ) -> Answer:
         """Answer a `run` frame; an exception of `stopped_by` is no answer and passes through."""
-        if "source" in header:
-            try:
-                self._module = sys.modules[self._module.__name__] = types.ModuleType(self._module.__name__)
-                _define(self._module, header["source"], self._filename)
-            except BaseException as error:
-                return {"op": "raised", **_describe_exception(error, self._filename)}, b""
-        if not callable(getattr(self._module, header["function"], None)):
-            return {"op": "missing"}, b""
-        probe: Callable[..., Any] = getattr(self._probes, header["probe"])
-        # A call is of NumPy or plain Python where its case says so, or the whole assignment needs no torch
-        of_arrays = _tensors() is None or header["params"].get("values", calling.TORCH) != calling.TORCH
-        _set_usual_state()
         lines: set[int] = set()
         try:
+            if "source" in header:
+                self._module = sys.modules[self._module.__name__] = types.ModuleType(self._module.__name__)
+                _run(self._module, header["source"], self._filename)
+            if not callable(getattr(self._module, header["function"], None)):
+                return {"op": "missing"}, b""
+            probe: Callable[..., Any] = getattr(self._probes, header["probe"])
+            # A call is of NumPy or plain Python where its case says so, or the whole assignment needs no torch
+            of_arrays = _tensors() is None or header["params"].get("values", calling.TORCH) != calling.TORCH
+            _set_usual_state()
             inputs: dict[str, Any] = _from_safetensors(blob)
             if not of_arrays:
                 inputs = {name: _tensors().from_numpy(array) for name, array in inputs.items()}
             with _traced(self._filename, lines) if header.get("traced") else contextlib.nullcontext():
                 seen = probe(self._module, inputs, header["params"])
-            answer, tensors = _observed(*seen, of_arrays=of_arrays)
-            return {**answer, **({"lines": sorted(lines)} if lines else {})}, tensors
+            answer, numbers = _observed(*seen, of_arrays=of_arrays)
         except stopped_by:
             raise
         except BaseException as error:
-            told = {"lines": sorted(lines)} if lines else {}
-            return {"op": "raised", **_describe_exception(error, self._filename), **told}, b""
+            answer, numbers = _raised(error, self._filename), b""
+        return {**answer, **({"lines": sorted(lines)} if lines else {})}, numbers
 
 
 @contextlib.contextmanager
@@ -208,20 +196,20 @@ def _traced(filename: str, lines: set[int]) -> Iterator[None]:
 # Loading
 
 
-def define_all(modules: Mapping[str, str]) -> None:
-    """Run these sources, by name, as modules that can be imported."""
-    for name, source in modules.items():
+def define(given: Mapping[str, str], probes: str) -> types.ModuleType:
+    """Run these sources, by name, as modules that can be imported, and then the probes."""
+    for name, source in given.items():
         sys.modules[name] = types.ModuleType(name)
-        _define(sys.modules[name], source, f"{name}.py")
+        _run(sys.modules[name], source, f"{name}.py")
+    return _run(types.ModuleType(PROBES), probes, f"{PROBES}.py")
 
 
-def _define(module: types.ModuleType, source: str, filename: str) -> types.ModuleType:
+def _run(module: types.ModuleType, source: str, filename: str) -> types.ModuleType:
     """Run `source` as `module`, with its lines known to tracebacks."""
     lines = re.split(r"\r\n|\r|\n", source)  # as Python counts them: `str.splitlines` also splits at a form feed
     linecache.cache[filename] = (len(source), None, [f"{line}\n" for line in lines], filename)
     module.__file__ = filename
-    code = COMPILED.get((filename, source))
-    exec(compile(source, filename, "exec", dont_inherit=True) if code is None else code, module.__dict__)
+    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
     return module
 
 
@@ -282,62 +270,49 @@ def undisturbed() -> Iterator[None]:
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any], *, of_arrays: bool) -> Answer:
-    described: dict[str, Any] = {}
-    arrays: dict[str, numpy.ndarray[Any, Any]] = {}
-    left = MAX_BYTES
+    described, numbers, left = {}, list[bytes](), MAX_BYTES
     for name, value in returned.items():
         described[name], array = _describe(value, min(left, MAX_TENSOR_BYTES), of_arrays=of_arrays)
         if array is not None:
-            arrays[name] = array
+            numbers.append(array.tobytes())  # row by row, however it lies in memory
             left -= array.nbytes
     if facts and len(frames.encode_header(dict(facts))) > MAX_FACTS:
         facts = {}
-    return {"op": "observed", "returned": described, "facts": dict(facts)}, _as_safetensors(arrays)
+    return {"op": "observed", "returned": described, "facts": dict(facts)}, b"".join(numbers)
 
 
 def _from_safetensors(blob: bytes) -> dict[str, numpy.ndarray[Any, Any]]:
-    """Read what `_as_safetensors` writes as arrays of their own, sorted by name: the library takes thrice as long."""
+    """Read a file as arrays of their own, sorted by name, in a third of the time that the library takes.
+
+    Length of the header, uint64, lowest byte first · header (JSON: {name: {dtype, shape, data_offsets}}) · values.
+    Source: the description of the format in the library's README.
+    """
     begin = 8 + int.from_bytes(blob[:8], "little")
     table = json.loads(blob[8:begin])
     return {
-        name: numpy.ndarray(entry["shape"], DTYPES[entry["dtype"]], blob, begin + entry["data_offsets"][0]).copy()
+        name: numpy.ndarray(entry["shape"], FORMATS[entry["dtype"]], blob, begin + entry["data_offsets"][0]).copy()
         for name, entry in sorted(table.items())
         if name != "__metadata__"
     }
 
 
-def _as_safetensors(arrays: Mapping[str, numpy.ndarray[Any, Any]]) -> bytes:
-    """Encode these arrays as a safetensors file, in a quarter of the time that the library takes for small ones.
-
-    Length of the header, uint64, lowest byte first · header (JSON: {name: {dtype, shape, data_offsets}}) · values.
-    Source: the description of the format in the library's README.
-    """
-    table, values, end = {}, [], 0
-    for name, array in arrays.items():
-        begin, end = end, end + array.nbytes
-        table[name] = {"dtype": FORMATS[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
-        values.append(array.tobytes())  # row by row, however it lies in memory
-    header = frames.encode_header(table)
-    return b"".join((len(header).to_bytes(8, "little"), header, *values))
-
-
-def _describe(value: Any, most: int, *, of_arrays: bool) -> Described:
+def _describe(value: Any, most: int, *, of_arrays: bool) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
     """Describe what was returned, with its values where they take `most` bytes or less and can be sent."""
     if value is None:
         return {"kind": "none"}, None
     if not of_arrays and _tensors().is_tensor(value):
-        described: Described = _tensors().describe(value, most)
-        return described
-    if of_arrays and isinstance(value, numpy.ndarray | numpy.generic):  # as a tensor without a graph
+        described, array = _tensors().describe(value, most)
+    elif of_arrays and isinstance(value, numpy.ndarray | numpy.generic):  # as a tensor without a graph
         plain = numpy.array(value, order="C", subok=False)
         plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
-        sent = plain.nbytes <= most and plain.dtype in FORMATS
-        form = {"kind": "tensor", "dtype": plain.dtype.name, "shape": list(plain.shape), "requires_grad": False}
-        return {**form, "sent": sent}, plain if sent else None
-    return {"kind": "other", "type": type(value).__name__[:80]}, None
+        described = {"dtype": plain.dtype.name, "shape": list(plain.shape), "requires_grad": False}
+        array = plain if plain.nbytes <= most and plain.dtype in FORMATS.values() else None
+    else:
+        return {"kind": "other", "type": type(value).__name__[:80]}, None
+    return {"kind": "tensor", **described, "sent": array is not None}, array
 
 
-def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
+def _raised(error: BaseException, filename: str) -> dict[str, Any]:
     """Describe what of an exception may leave the sandbox: type names, a capped message, the student's own line."""
     lines: dict[str, int | None] = {}  # the deepest of each file
     for frame, number in traceback.walk_tb(error.__traceback__):
@@ -351,6 +326,7 @@ def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
     except BaseException:
         message = "an exception whose text cannot be read"
     return {
+        "op": "raised",
         "types": [kind.__name__[:80] for kind in type(error).__mro__[:MAX_TYPES]],
         "message": message,
         "line": line,
