@@ -164,7 +164,7 @@ class Search:
             pairs = itertools.islice(
                 text.pairs(sorted(repairs, key=lambda repair: repair.line in passing)), trials // 2
             )
-            for repair, source in self._mending(text, itertools.chain(repairs[:trials], pairs), first):
+            for repair, source in self._mending(itertools.chain(repairs[:trials], pairs), first):
                 asked = [replace(request, source=source) for request in self._requests.values()]
                 passed = {
                     key
@@ -176,22 +176,17 @@ class Search:
                 left = {name: keys for name, keys in left.items() if name not in fixed}
                 if item in fixed:
                     break
-            alone = text.statements(executed - passing)
-            if item in left and passing and len(alone) == 1:  # a branch of one statement
-                found[item] = alone.pop()
-            elif item in left and (again := executed.intersection(found.values())):  # one fault, most often
+            if item in left and (again := executed.intersection(found.values())):  # one fault, most often
                 found[item] = min(again)
-            elif item in left and failures[first] == "error" and before[first].observation is not None:
-                found[item] = text.begin  # nothing refuses what should be
             left.pop(item, None)
         return found
 
-    def _mending(self, text: Text, repairs: Iterable[Repair], case: str) -> Iterator[tuple[Repair, str]]:
+    def _mending(self, repairs: Iterable[Repair], case: str) -> Iterator[tuple[Repair, str]]:
         """Yield each repair after which this case passes, with the repaired text."""
         tried: set[str] = set()
         lost = 0
         for batch in iter(lambda: list(itertools.islice(repairs, BATCH)), []):
-            sources = {text.with_repair(repair): repair for repair in reversed(batch)}
+            sources = {repair.source(): repair for repair in reversed(batch)}
             waiting = [source for source in reversed(sources) if source not in tried]
             tried.update(sources)
             while waiting:
