@@ -101,7 +101,7 @@ def engine_digest(assignment: Assignment) -> str:
 
 def digest_of_mistake(solution: str, function: str, text: str) -> str:
     """Digest what a mistake answers with: its text, and what that and its function use of the solution."""
-    return digest(used_text(solution, {function, *names_in(ast.parse(text))}), text.strip())[:16]
+    return digest(used_text(solution, {function, *names_of(text)}), text.strip())[:16]
 
 
 def used_text(solution: str, names: Iterable[str]) -> str:
@@ -126,16 +126,23 @@ def _statements(solution: str) -> list[tuple[str, set[str], str]]:
     return statements
 
 
+@functools.cache
+def names_of(text: str) -> set[str]:
+    """Every name that a text uses."""
+    return names_in(ast.parse(text))
+
+
 def names_in(node: ast.AST) -> set[str]:
     """Every name that a node uses."""
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def may_keep_something(tree: ast.Module) -> bool:
-    """Tell whether a call of these functions may leave something behind that a later call finds.
+def may_keep_something(text: str) -> bool:
+    """Tell whether a call of the text's functions may leave something behind that a later call finds.
 
     So do `f.last = answer`, `global`, a default that is made once, a decorator, and what stands beside the functions.
     """
+    tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     names = {function.name for function in functions}

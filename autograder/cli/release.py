@@ -36,11 +36,16 @@ from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
 from autograder.vocabulary.text import counted, visible
 
+FOR_EACH = "per-student"  # a folder of sets that older versions made
+
 
 def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
-    """Read the fixtures in `folder`, or the assignment's own; UsageError where the folder holds none."""
+    """Read the fixtures in `folder`, or the assignment's own; UsageError where it holds none, or more."""
     if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
         raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
+    if folder is not None and (folder / FOR_EACH).is_dir():
+        gone = f"public cases for each student in {FOR_EACH}/, of a version before this one, which does not read them"
+        raise UsageError(f"{folder} holds {gone}. Make the set anew in another folder, or take {FOR_EACH}/ away.")
     return read_fixtures(assignment, folder=folder)
 
 

@@ -370,7 +370,7 @@ def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypa
 
 
 def test_numbers_of_the_lecture_are_the_same_whatever_the_secret(sandbox: Sandbox) -> None:
-    drafts = Generator.of(find_assignment(KIT, "policy_gradient"), sandbox).drafts(OPEN_SECRET)
+    drafts = Generator(find_assignment(KIT, "policy_gradient"), sandbox).drafts(OPEN_SECRET)
     assert {name for name, draft in drafts.items() if draft.example} == {
         "reward-distance",
         "reward-inclusion-ordering",

@@ -76,6 +76,8 @@ from autograder.checking.live import score
 score("{assignment}", "{item.id}")"""
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
+ASKED = "-question"  # behind the name of a question, the locked cell that asks it
+
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
 Text = Annotated[str, Field(pattern=r"\S")]
@@ -96,6 +98,12 @@ class Extra(Table):
     kind: Literal["code", "text"]
     source: Text
 
+    @property
+    def cells(self) -> list[Cell]:
+        """The cell."""
+        text = self.source.strip()
+        return [_locked(self.id, text) if self.kind == "code" else _prose(self.id, text)]
+
 
 class Question(Table):
     """A [[question]]."""
@@ -103,6 +111,14 @@ class Question(Table):
     points: Annotated[float, Field(gt=0)]
     question: Text
     guide: Text
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The question, locked, and the cell for its answer, which holds the guide."""
+        asked = f"**Question, {number(self.points)} points.** {self.question.strip()}"
+        guide = f"{BEGIN}\n**Marking guide.**\n\n{self.guide.strip()}\n{END}"
+        answer = _cell("markdown", self.id, guide, solution=True, points=self.points)
+        return [_locked(f"{self.id}{ASKED}", asked, "markdown"), answer]
 
 
 class Extras(BaseModel):
@@ -123,10 +139,8 @@ class Extras(BaseModel):
 def read_extras(assignment: Assignment) -> Extras:
     """Read notebook.toml; nothing where there is none."""
     path = assignment.solution / EXTRAS
-    if not path.is_file():
-        return Extras()
     try:
-        return Extras.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Extras.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else Extras()
     except ValueError as error:  # of pydantic, too
         raise ReleaseError(f"{path} cannot be used: {error}.") from error
 
@@ -137,29 +151,26 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
     readme, module    their text; the readme with its table of points
     """
     rules, opening, answers = _module_cells(module, assignment)
-    cells: list[Cell] = []
-    places: set[str] = set()
+    if lacking := [name for name in assignment.functions if name not in answers]:
+        raise ReleaseError(f"{assignment.module}.py does not define {lacking[0]}.")
+    places: dict[str, list[Cell]] = {}  # section of README.md, the first without a title, or function → its cells
     for section in re.split(r"^(?=## )", COMMENT.sub("", LEFT_OUT.sub("", readme)), flags=re.MULTILINE):
         head, text = section.partition("\n")[0], section.strip()
-        title = head.removeprefix("## ").strip(" `") if head.startswith("## ") else ""  # the first section has none
-        places.add(title)
-        if title in extras.without:
-            continue
-        cells += [_prose(title or "title", text), *answers.get(title, ()), *_extra_cells(title, extras)]
-        if title == "":  # the rules for all functions, then what stands before the first: imports and constants
-            cells.append(_locked(FIRST, first_cell(assignment.name, assignment.packages)))
-            cells += [_prose("rules", rules)] if rules else []
-            cells += [_locked("imports", opening)] if opening else []
-    for name in (name for name in assignment.functions if name not in places):
-        if name not in answers:
-            raise ReleaseError(f"{assignment.module}.py does not define {name}.")
-        cells += [*answers[name], *_extra_cells(name, extras)]
-    places |= {*assignment.functions}
-    if unknown := {*extras.without} - places:
-        raise ReleaseError(f"{EXTRAS} leaves out {min(unknown)!r}, a section that README.md does not have.")
-    places -= {*extras.without}
-    if lost := [entry.id for entry in (*extras.cell, *extras.question) if entry.after not in places]:
-        raise ReleaseError(f"{EXTRAS} puts {lost[0]} after a section that README.md does not have.")
+        title = head.removeprefix("## ").strip(" `") if head.startswith("## ") else ""
+        places[title] = [*places.get(title, ()), _prose(title or "title", text), *answers.get(title, ())]
+    places |= {name: answers[name] for name in assignment.functions if name not in places}
+    for title in extras.without:
+        if not title or places.pop(title, None) is None:
+            raise ReleaseError(f"{EXTRAS} leaves out {title!r}, a section that README.md does not have.")
+    added: list[Extra | Question] = [*extras.cell, *extras.question]
+    for extra in added:
+        if extra.after not in places:
+            raise ReleaseError(f"{EXTRAS} puts {extra.id} after a section that README.md does not have.")
+        places[extra.after] = [*places[extra.after], *extra.cells]
+    first = [_locked(FIRST, first_cell(assignment.name, assignment.packages))]
+    first += [_prose("rules", rules)] if rules else []  # for all functions
+    places[""] += first + ([_locked("imports", opening)] if opening else [])
+    cells = [cell for section in places.values() for cell in section]
     ids = [cell["id"] for cell in cells]
     if twice := [name for name in ids if ids.count(name) > 1]:
         raise ReleaseError(f"The notebook would have two cells called {twice[0]!r}: rename one of them.")
@@ -201,7 +212,7 @@ def checksum(cell: Cell) -> str:
     return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
-# The module
+# Cells
 
 
 def _module_cells(module: str, assignment: Assignment) -> tuple[str, str, dict[str, list[Cell]]]:
@@ -209,12 +220,9 @@ def _module_cells(module: str, assignment: Assignment) -> tuple[str, str, dict[s
 
     A function's cells are given code that stands before it, its answer, and a test for each of its items.
     """
-    tree = ast.parse(module)
-    lines = module.splitlines(keepends=True)
-    docstring = ast.get_docstring(tree) or ""
+    tree, lines = ast.parse(module), module.splitlines(keepends=True)
+    docstring, opening, cells = ast.get_docstring(tree) or "", "", dict[str, list[Cell]]()
     position = tree.body[0].end_lineno or 0 if docstring else 0
-    opening = ""
-    cells: dict[str, list[Cell]] = {}
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name not in assignment.functions:
             continue
@@ -233,23 +241,6 @@ def _module_cells(module: str, assignment: Assignment) -> tuple[str, str, dict[s
     return docstring.partition(RULES_END)[0].strip(), opening, cells
 
 
-# notebook.toml
-
-
-def _extra_cells(place: str, extras: Extras) -> Iterator[Cell]:
-    for extra in (extra for extra in extras.cell if extra.after == place):
-        text = extra.source.strip()
-        yield _locked(extra.id, text) if extra.kind == "code" else _prose(extra.id, text)
-    for question in (question for question in extras.question if question.after == place):
-        asked = f"**Question, {number(question.points)} points.** {question.question.strip()}"
-        guide = f"{BEGIN}\n**Marking guide.**\n\n{question.guide.strip()}\n{END}"
-        yield _locked(f"{question.id}-question", asked, "markdown")
-        yield _cell("markdown", question.id, guide, solution=True, points=question.points)
-
-
-# Cells
-
-
 def _prose(name: str, text: str) -> Cell:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return {"cell_type": "markdown", "id": f"text-{slug}"[:64], "metadata": {}, "source": text}
@@ -263,15 +254,8 @@ def _cell(
     kind: str, grade_id: str, source: str, *, solution: bool = False, locked: bool = False, points: float | None = None
 ) -> Cell:
     """A cell with nbgrader's metadata; one that has points is graded."""
-    role: dict[str, Any] = {
-        "cell_type": kind,
-        "grade": points is not None,
-        "grade_id": grade_id,
-        "locked": locked,
-        "schema_version": 3,
-        "solution": solution,
-        "task": False,
-    }
+    role: dict[str, Any] = {"cell_type": kind, "grade": points is not None, "grade_id": grade_id, "locked": locked}
+    role |= {"schema_version": 3, "solution": solution, "task": False}
     if points is not None:
         role["points"] = int(points) if float(points).is_integer() else points
     cell: Cell = {"cell_type": kind, "id": grade_id, "metadata": {"nbgrader": role}, "source": source}
@@ -298,7 +282,6 @@ def marked_lines(source: str) -> Iterator[tuple[str, str]]:
 
 BELOW = "(from a cell without nbgrader's name, below the question)"
 ANYWHERE = "(no cell bears the name of this question: this is all text in cells without nbgrader's name)"
-ASKED = "-question"  # behind the name of a question, the locked cell that asks it
 
 Pictures = Mapping[str, Mapping[str, str]]
 
@@ -336,34 +319,29 @@ def words_in(cells: Sequence[WrittenCell], template: Notebook) -> Words:
     """
     asked = questions(template)
     given = {cell["id"]: cell["source"].strip() for cell in template["cells"]}
-    places = []  # which of the given cells each is, by its name, id or text; "" where it is the student's own
-    below: dict[str, list[WrittenCell]] = {name: [] for name in asked}  # text in cells of the student's own
-    elsewhere: list[WrittenCell] = []
+    own: dict[str, WrittenCell] = {}  # of two cells of a question, the one that bears its name
+    below: dict[str, list[WrittenCell]] = {name: [] for name in ("", *asked)}  # text in cells of the student's own
     question = ""
     for cell in cells:
         source = cell.source.strip()
         place = cell.name or (cell.id if cell.id in given else "")
         place = place or next((name for name, text in given.items() if text == source != TEXT_STUB), "")
-        places.append(place)
+        if place in asked and (cell.name or not own.get(place, cell).name):
+            own[place] = cell
         if place:
-            question = place if place in asked else place.removesuffix(ASKED)
+            question = next((name for name in (place, place.removesuffix(ASKED)) if name in asked), "")
         elif cell.kind in ("markdown", "raw") and is_answer(source):
-            (below[question] if question in asked else elsewhere).append(cell)
-    known = sorted(zip(places, cells, strict=True), key=lambda pair: bool(pair[1].name))
-    own = {name: cell for name, cell in known if name in asked}  # of two, the one that bears the name
-    written: dict[str, str] = {}
-    pictures: dict[str, Pictures] = {}
-    unnamed = []
+            below[question].append(cell)
+    words, pictures, unnamed = dict[str, str](), dict[str, Pictures](), []
     for name in asked:
         answer, added, note = own.get(name), below[name], BELOW
         if answer is None and not added:
-            added, note = elsewhere, ANYWHERE
+            added, note = below[""], ANYWHERE
         first = [answer] if answer is not None and (is_answer(answer.source) or not added) else []
-        parts = [*(one.source for one in first), *([note] if added else []), *(one.source for one in added)]
-        if parts:
-            written[name] = "\n\n".join(parts)[:MAX_WORDS]
+        if parts := [*(one.source for one in first), *([note] if added else []), *(one.source for one in added)]:
+            words[name] = "\n\n".join(parts)[:MAX_WORDS]
         if pasted := {at: kinds for one in (*first, *added) for at, kinds in one.pictures.items()}:
             pictures[name] = pasted
         if added or any(not one.name and is_answer(one.source) for one in first):
             unnamed.append(name)
-    return Words(written, pictures, tuple(unnamed))
+    return Words(words, pictures, tuple(unnamed))

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import io
+import itertools
 import json
 import re
 import zipfile
@@ -144,28 +145,26 @@ def stub(source: str, assignment: Assignment) -> str:
 
     Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
     """
+    module, lines = f"{assignment.module}.py", [*marked_lines(source)]
+    markers = [(count, line.strip()) for count, (line, _) in enumerate(lines, 1) if line.strip() in (BEGIN, END)]
+    for (count, marker), right in zip(markers, itertools.cycle((BEGIN, END)), strict=False):
+        if marker != right:
+            raise ReleaseError(f"Line {count} of {module}: {marker!r} has no partner.")
+    if len(markers) % 2:
+        raise ReleaseError(f"Line {markers[-1][0]} of {module}: an answer has no {END!r}.")
     defined = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     replaced: set[str] = set()
     kept: list[str] = []
-    opened = 0
-    for count, (line, place) in enumerate(marked_lines(source), start=1):
-        marker, where = line.strip(), f"Line {count} of {assignment.module}.py"
-        if marker in (BEGIN, END) and bool(opened) == (marker == BEGIN):
-            raise ReleaseError(f"{where}: {marker!r} has no partner.")
+    for count, (line, place) in enumerate(lines, 1):
         if place == "begin":
             around = [node for node in defined if node.lineno <= count <= (node.end_lineno or 0)]
             names = [node.name for node in around if isinstance(node, ast.FunctionDef)]  # the innermost last
             if not names:
-                raise ReleaseError(f"{where}: an answer stands outside every function.")
+                raise ReleaseError(f"Line {count} of {module}: an answer stands outside every function.")
             replaced |= {node.name for node in around}
-            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{names[-1]}")')
-            opened = count
+            kept.append(line.replace(BEGIN, f'raise NotImplementedError("{names[-1]}")').rstrip())
         elif place == "outside":
             kept.append(line)
-        elif marker == END:
-            opened = 0
-    if opened:
-        raise ReleaseError(f"Line {opened} of {assignment.module}.py: an answer has no {END!r}.")
     if whole := [name for name in assignment.functions if name not in replaced]:
         raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
     return without_marks("\n".join(kept))
