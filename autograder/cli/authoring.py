@@ -175,30 +175,31 @@ def selfcheck(
         raise SystemExit(3)
 
 
+def _fared(fates: Sequence[Fate]) -> dict[str, int]:
+    """Count how mistakes fared, by the names that `--json` promises."""
+    namings = [fate.naming for fate in fates]
+    return {
+        "tried": len(fates),
+        "caught": sum(fate.lost > 0 for fate in fates),
+        **{f"named_{how}": namings.count(how) for how in ("rightly", "wrongly", "not")},
+        "felt_elsewhere": sum(fate.spilt > 0 for fate in fates),
+    }
+
+
 def _described(exam: Exam, name: str) -> dict[str, Any]:
     """Describe one assignment for `--json`; the keys are a promise."""
-    namings = [fate.naming for fate in exam.mistakes]
     mutants = [fate for fate in exam.mutants if not fate.is_equivalent]
     return {
         "assignment": name,
         "max_points": exam.solution.max_points,
         "solution": exam.solution.points,
         "handout": exam.handout.points,
-        "mistakes": {
-            "tried": len(exam.mistakes),
-            "caught": sum(fate.lost > 0 for fate in exam.mistakes),
-            "felt_elsewhere": sum(fate.spilt > 0 for fate in exam.mistakes),
-            **{f"named_{how}": namings.count(how) for how in ("rightly", "wrongly", "not")},
-        },
-        "right_answers": {
-            "tried": len(exam.right_answers),
-            "accepted": [*exam.right_answers.values()].count(""),
-        },
+        "mistakes": _fared(exam.mistakes),
+        "right_answers": {"tried": len(exam.right_answers), "accepted": [*exam.right_answers.values()].count("")},
         "clauses": exam.clauses and dict(zip(("all", "tested", "not_graded"), exam.clauses, strict=True)),
         "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
         "unmarked": [
-            {"function": mutant.function, "line": mutant.line, "before": mutant.before, "after": mutant.after}
-            for mutant in exam.unmarked
+            {key: getattr(one, key) for key in ("function", "line", "before", "after")} for one in exam.unmarked
         ],
         "costs": [
             {"mistake": fate.variant.slug, "function": fate.variant.function, "points": fate.lost, "of": fate.of}
@@ -245,18 +246,12 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
 
 def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
     """Show how the catalogue of mistakes fared, by function."""
-
-    def counts(fates: Sequence[Fate]) -> list[str]:
-        namings = [fate.naming for fate in fates]
-        caught, spilt = sum(fate.lost > 0 for fate in fates), sum(fate.spilt > 0 for fate in fates)
-        return [str(n) for n in (len(fates), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
-
+    rows = []
+    for name in (*assignment.functions, ""):
+        fared = _fared([fate for fate in mistakes if name in ("", fate.variant.function)])
+        rows.append([short_name(name) if name else "all", *map(str, fared.values())])
     headings = ("function", "tried", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere")
-    rows = [
-        [short_name(function), *counts([fate for fate in mistakes if fate.variant.function == function])]
-        for function in assignment.functions
-    ]
-    return table_of("Known mistakes", headings, rows, total=["all", *counts(mistakes)])
+    return table_of("Known mistakes", headings, rows[:-1], total=rows[-1])
 
 
 def answers_table(exam: Exam) -> Table:
