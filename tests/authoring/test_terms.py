@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,15 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
+@pytest.fixture(scope="module")
+def spring(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> tuple[Path, Path]:
+    """A course, and a term's set of its own."""
+    folder = tmp_path_factory.mktemp("spring")
+    course = toy_kit.toy_course(folder / "kit", tmp_path_factory)
+    make(course, folder / "term", SPRING, sandbox)
+    return course, folder / "term"
+
+
 @pytest.fixture
 def secret_file(tmp_path: Path) -> Path:
     path = tmp_path / "secret"
@@ -53,32 +63,36 @@ def make(kit: Path, target: Path, term: Term, sandbox: Sandbox) -> Made:
     return regenerate_term(toy_assignment(kit), target, term, sandbox)
 
 
+def ramp_large(kit: Path, folder: Path) -> Case:
+    [case] = [one for one in read_fixtures(toy_assignment(kit), folder=folder).cases if one.id == "ramp-large"]
+    return case
+
+
 # A term's set
 
 
-def test_secret_and_term_determine_the_bytes(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    for name, term in (("one", SPRING), ("two", SPRING), ("other", AUTUMN), ("else", Term("2027-spring", SECRET * 2))):
-        make(kit, tmp_path / name, term, sandbox)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    hidden = {(tmp_path / name / "hidden/ramp-values.safetensors").read_bytes() for name in ("one", "other", "else")}
-    assert len(hidden) == 3
+def test_secret_and_term_determine_the_bytes(spring: tuple[Path, Path], tmp_path: Path, sandbox: Sandbox) -> None:
+    course, made = spring
+    for name, term in (("again", SPRING), ("other", AUTUMN), ("else", Term("2027-spring", SECRET * 2))):
+        make(course, tmp_path / name, term, sandbox)
+    assert contents(made) == contents(tmp_path / "again")
+    folders = (made, tmp_path / "other", tmp_path / "else")
+    assert len({(folder / "hidden/ramp-values.safetensors").read_bytes() for folder in folders}) == 3
 
 
-def test_public_cases_stay_and_hidden_ones_are_new(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox)
-    stored, made = contents(kit / "fixtures/toy"), contents(tmp_path / "term")
-    public = [name for name in stored if name.startswith("public/") and name.endswith(".safetensors")]
+def test_public_cases_stay_and_hidden_ones_are_new(spring: tuple[Path, Path]) -> None:
+    course, made = spring
+    toy = toy_assignment(course)
+    before, after = contents(toy.folder), contents(made)
+    public = [name for name in before if name.startswith("public/") and name.endswith(".safetensors")]
     assert public
-    assert all(made[name] == stored[name] for name in (*public, "items.toml", "probes.py"))
-    toy = toy_assignment(kit)
-    before, after = (read_fixtures(toy, folder=folder).cases for folder in (toy.folder, tmp_path / "term"))
-    pairs = zip(before, after, strict=True)
+    assert all(after[name] == before[name] for name in (*public, "items.toml", "probes.py"))
+    pairs = zip(read_fixtures(toy).cases, read_fixtures(toy, folder=made).cases, strict=True)
     assert [old.id for old, new in pairs if not np.array_equal(old.inputs["x"], new.inputs["x"])] == ["ramp-large"]
 
 
-def test_manifest_tells_the_term_and_nothing_of_the_secret(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox)
-    text = (tmp_path / "term" / MANIFEST).read_text()
+def test_manifest_tells_the_term_and_nothing_of_the_secret(spring: tuple[Path, Path]) -> None:
+    text = (spring[1] / MANIFEST).read_text()
     told = json.loads(text)["term"]
     assert told["commitment"] == SPRING.described("toy")["commitment"] != AUTUMN.described("toy")["commitment"]
     assert told == {**SPRING.described("toy"), "redrawn": {}}
@@ -94,10 +108,7 @@ def test_draw_that_separates_a_mistake_no_more_is_repeated(kit: Path, tmp_path: 
     made = make(kit, tmp_path / "term", Term("2028", SECRET), sandbox)
     assert made.redrawn == {"ramp-large": 1}
     assert json.loads((tmp_path / "term" / MANIFEST).read_text())["term"]["redrawn"] == made.redrawn
-    case = next(
-        case for case in read_fixtures(toy_assignment(kit), folder=tmp_path / "term").cases if case.id == "ramp-large"
-    )
-    assert "rare" in case.mistakes
+    assert "rare" in ramp_large(kit, tmp_path / "term").mistakes
 
 
 def test_draw_that_never_grades_is_refused_and_nothing_written(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
@@ -128,14 +139,19 @@ def test_hidden_case_equal_to_the_open_one_is_redrawn(kit: Path, tmp_path: Path,
     change(cases, "def drafts(", "def coin(secret):\n    return generator_for(secret, '').integers(2)\n\n\ndef drafts(")
     for number in range(8):
         made = make(kit, tmp_path / str(number), Term(f"term-{number}", SECRET), sandbox)
-        stored, drawn = (
-            next(one for one in read_fixtures(toy_assignment(kit), folder=folder).cases if one.id == "ramp-large")
-            for folder in (kit / "fixtures/toy", tmp_path / str(number))
-        )
         if made.redrawn:
             break
     assert made.redrawn.keys() == {"ramp-large"}
+    stored, drawn = ramp_large(kit, kit / "fixtures/toy"), ramp_large(kit, tmp_path / str(number))
     assert not np.array_equal(stored.inputs["x"], drawn.inputs["x"])
+
+
+def test_set_with_cases_for_each_student_is_refused(kit: Path, spring: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(spring[1], tmp_path / "term")
+    (folder / "per-student" / "01").mkdir(parents=True)
+    done = autograder(kit, "fixtures", "show", "ramp-values", "--fixtures", folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "or take per-student/ away." in done.stderr
 
 
 # The secret
@@ -163,16 +179,13 @@ def test_a_secret_that_everyone_may_read_is_warned_of(secret_file: Path) -> None
     )
 
 
-def test_term_set_survives_comment_and_names_command_after_change(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
-    make(kit, tmp_path / "term", SPRING, sandbox)
+def test_term_set_survives_comment_and_names_command_after_change(kit: Path, spring: tuple[Path, Path]) -> None:
     items = kit / "fixtures/toy/items.toml"
     items.write_text("# what a colleague should know\n" + items.read_text())
-    assert read_fixtures(toy_assignment(kit), folder=tmp_path / "term").cases
+    assert read_fixtures(toy_assignment(kit), folder=spring[1]).cases
     change(items, "points = 6", "points = 7")
-    with pytest.raises(FixtureError) as refused:
-        read_fixtures(toy_assignment(kit), folder=tmp_path / "term")
-
-    assert "`autograder fixtures regenerate` as for that term" in str(refused.value)
+    with pytest.raises(FixtureError, match="`autograder fixtures regenerate` as for that term"):
+        read_fixtures(toy_assignment(kit), folder=spring[1])
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,13 @@ import toy_kit
 from in_process import autograder_in_process as autograder
 from toy_kit import change, flip_a_byte, store_version, toy_assignment
 
+from autograder.authoring.fixtures.regenerate import regenerate
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.authoring.fixtures.terms import Term
+from autograder.authoring.fixtures.terms import Term, regenerate_term
 from autograder.authoring.fixtures.verify import ENOUGH, difference_text, movement, regenerate_into, verify
 from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
+from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
 RAMP = "hidden/ramp-values.safetensors"
@@ -36,14 +38,6 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def contents(folder: Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-def test_unchanged_fixtures_verify_and_are_left_alone(kit: Path) -> None:
-    before = contents(kit)
-    found = verify(toy_assignment(kit))
-    assert (found.files, found.different, found.versions) == (5, (), {})
-    assert contents(kit) == before
-    assert not [name for name, module in sys.modules.items() if str(kit) in (getattr(module, "__file__", "") or "")]
 
 
 @pytest.mark.parametrize("name", [RAMP, "public/shift-values.safetensors", "probes.py"])
@@ -108,9 +102,10 @@ def store_moved(kit: Path, move: Callable[[np.ndarray], np.ndarray], *, mistakes
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def test_rounding_is_told_as_a_share_and_passes(kit: Path) -> None:
+def test_rounding_alone_passes_is_told_as_a_share_and_nothing_is_written(kit: Path) -> None:
     store_moved(kit, lambda array: array * (1 + 2e-8))
     store_version(kit, "torch", "1.2.3")
+    before = contents(kit)
     done = autograder(kit, "fixtures", "verify")
     assert (done.returncode, done.stderr) == (0, "")
     first, *others = done.stdout.splitlines()
@@ -120,6 +115,8 @@ def test_rounding_is_told_as_a_share_and_passes(kit: Path) -> None:
         f"  {RAMP}  moved: 0.02 of what is allowed (ramp-large: ramp)",
         "That is rounding: no verdict depends on it, and grading here is as good as where they were made.",
     ]
+    assert contents(kit) == before
+    assert not [name for name, module in sys.modules.items() if str(kit) in (getattr(module, "__file__", "") or "")]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +179,8 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
     ]
 
 
-def test_diff_of_terms_names_term_and_changed_cases(kit: Path) -> None:
-    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
+def test_diff_of_terms_names_term_and_changed_cases(kit: Path, sandbox: Sandbox) -> None:
+    regenerate_term(toy_assignment(kit), kit / "spring", Term("2027-spring", b"a secret of this course"), sandbox)
     lines = difference_text(kit / "fixtures/toy", kit / "spring").splitlines()
     assert lines[1:] == [
         f"B  {kit / 'spring'}: term 2027-spring, 3 cases",
@@ -191,7 +188,7 @@ def test_diff_of_terms_names_term_and_changed_cases(kit: Path) -> None:
     ]
 
 
-def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path) -> None:
+def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
     toy = tmp_path / "fixtures/toy"
     for name in ("fixtures", "solution"):
         shutil.copytree(kit / name, tmp_path / name)
@@ -200,7 +197,7 @@ def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path) -> N
     change(toy / "cases.py", '("ramp-small", "two rows"', '("ramp-small", "2 rows"')
     change(toy / "mistakes.py", '    Mistake("not-scaled"', '    Mistake("scaled-not"')
     change(toy / "cases.py", '"row column", "float64")', '"row column", "float64", rtol=1e-3)')
-    regenerate_into(toy, toy)
+    regenerate(toy_assignment(tmp_path), toy, sandbox=sandbox)
     assert difference_text(kit / "fixtures/toy", toy).splitlines()[2:] == [
         "  shift-small  is gone",
         "  shift-new  is new",
