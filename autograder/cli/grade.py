@@ -30,8 +30,7 @@ from autograder.gradebook.rules import keep_seen, read_rules, times_of
 from autograder.grading.assignment import Assignment
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
-from autograder.platforms.hand_in import Gathered
-from autograder.platforms.layouts import gathered
+from autograder.platforms.layouts import Gathered, gathered
 from autograder.platforms.times import read_times
 from autograder.sandbox.sandbox import Isolation
 from autograder.vocabulary.errors import UsageError

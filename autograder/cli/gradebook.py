@@ -293,7 +293,9 @@ def export_moodle(
     replace: options.ReplaceFile = False,
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
-    made = moodle_csv(_grades(grades), read_table(worksheet), roster)
+    reports = _grades(grades)
+    made = moodle_csv(reports, read_table(worksheet), roster)
+    _say_unknown(made.unknown, reports, worksheet)
     _write(out, made.text, replace)
     print(f"{out}: {counted(made.graded, 'grade')}.")
     if feedback is not None:
@@ -302,7 +304,6 @@ def export_moodle(
     if made.locked:
         why = "since Moodle has locked it or would drop it as too high"
         say(f"NOT EXPORTED, {why}: the grade of {named(made.locked)}.")
-    _say_unknown(made.unknown, worksheet)
 
 
 def _column_verb(platform: str, what: str) -> None:
@@ -329,9 +330,11 @@ def _column_verb(platform: str, what: str) -> None:
             unchanged = f"; {counted(len(made.kept), 'cell')} unchanged"
         else:
             made, unchanged = column_csv(platform, reports, table, column, people, scale=scale), ""
+        _say_unknown(made.unknown, reports, gradebook)
         _write(out, made.text, replace)
         print(f"{out}: {counted(made.graded, 'grade')}{unchanged}.")
-        _say_unknown(made.unknown, gradebook)
+        if made.excused:
+            say(f"NOT EXPORTED, since {platform} has excused them (EX): the grade of {named(made.excused)}.")
 
 
 _column_verb("Canvas", "A gradebook for Canvas to import: no cell without a grade of ours changes.")
@@ -380,7 +383,11 @@ def _grades(folder: Path) -> list[Report]:
     return reports
 
 
-def _say_unknown(students: Sequence[str], where: Path) -> None:
+def _say_unknown(students: Sequence[str], reports: Sequence[Report], where: Path) -> None:
+    """Say whom a gradebook does not hold; raises UsageError where that is everybody."""
+    if len(students) == len(reports):
+        advice = "give --roster a file that says who they are"
+        raise UsageError(f"{where} has no row, or more than one, for each of {len(reports)} students: {advice}.")
     if students:
         advice = "Give --roster a file that says who they are."
         say(f"NOT EXPORTED, since {where} has no row, or more than one, for: {named(students)}. {advice}")

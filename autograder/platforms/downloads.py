@@ -16,24 +16,127 @@ import contextlib
 import os
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 from autograder.gradebook.roster import Roster, is_word
-from autograder.platforms.hand_in import Assigned, HandIn, Owner, Piece, claimed_by_two, is_folder, joined
 from autograder.submissions.finding import MAX_METADATA, METADATA
-from autograder.submissions.names import PART, likeness
-from autograder.submissions.submission import shown_name
+from autograder.submissions.names import PART, SOURCES, likeness, stem_of, suffix_of
+from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import beginning, is_there
+from autograder.vocabulary.files import beginning, is_folder_at, is_there
 from autograder.vocabulary.text import visible
 from autograder.vocabulary.times import moment_in_words, moment_or_none
 
 Entry = os.DirEntry[str]
 Entries = Sequence[Entry]
+RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)  # Canvas and others number what is handed in again
+
+
+class Owner(NamedTuple):
+    """What a platform calls a student.
+
+    student     the name to use
+    identity    the platform's id, which no student chooses, as `Report.identity` has it; "" where a layout has none
+    others      other names by which a roster may know the student
+    """
+
+    student: str
+    identity: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """One thing handed in, before it is known who the student is and whether it counts.
+
+    owners      the student, or each member of a group
+    path        of a folder, or of the likeliest of `files`
+    files       loose files, oldest first: name as given, and path
+    submitted   when, where the platform says so; without a zone where the platform names none
+    order       which of two is later, where the platform says no more than that
+    others      files that later ones of the same name replace
+    fault       why it cannot be read, as the end of a sentence
+    refused     why it is not clear whose it is, as a sentence
+    is_none     whether it is no submission at all, and named among what was left out
+    """
+
+    owners: tuple[Owner, ...]
+    path: Path
+    shown: str
+    files: tuple[tuple[str, Path], ...] = ()
+    submitted: datetime | None = None
+    late: bool = False
+    order: int = 0
+    others: tuple[str, ...] = ()
+    fault: str = ""
+    refused: str = ""
+    is_none: bool = False
+
+
+def is_folder(entry: Entry) -> bool:
+    """Tell whether an entry is a folder, and no link to one."""
+    return entry.is_dir(follow_symlinks=False)
+
+
+# The files and folders of a download → hand-ins
+
+
+class Piece(NamedTuple):
+    """A file or folder of a download, and what its name says of it.
+
+    name        as the student gave it; "" where the platform says none
+    submitted   when, with what else was handed in then
+    order       which of two is later
+    """
+
+    path: Path
+    owner: Owner
+    name: str = ""
+    submitted: datetime | None = None
+    late: bool = False
+    order: int = 0
+
+
+def joined(pieces: Iterable[Piece], module: str) -> list[HandIn]:
+    """Make one hand-in of what a student handed in at one moment; nothing of an id that two names claim is graded."""
+    groups: defaultdict[object, list[Piece]] = defaultdict(list)
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for piece in pieces:
+        groups[piece.owner, piece.submitted, piece.late].append(piece)
+        names[piece.owner.identity].add(piece.owner.student)
+    made = []
+    for group in groups.values():
+        owner, submitted, late = group[0].owner, group[0].submitted, group[0].late
+        path = next((each.path for each in group if is_folder_at(each.path) and not each.path.is_symlink()), None)
+        files, replaced = dict[str, Path](), []
+        for piece in sorted(group, key=lambda each: each.order) if path is None else ():
+            name = piece.name or piece.path.name
+            match, suffix = RESUBMITTED.fullmatch(stem_of(name)), PurePath(name).suffix.lower()
+            if match and match[1] == module and suffix in SOURCES:
+                name = f"{module}{suffix}"
+            if name in files:
+                replaced.append(shown_name(files.pop(name).name))
+            files[name] = piece.path
+        if path is None:
+            path = files[max(reversed(files), key=lambda name: (suffix_of(name) in CAPS, likeness(name, module)))]
+        is_claimed_twice = owner.identity and len(names[owner.identity]) > 1
+        reason = claimed_by_two(names[owner.identity], owner.identity) if is_claimed_twice else ""
+        order, shown, loose = max(piece.order for piece in group), shown_name(path.name), tuple(files.items())
+        made.append(HandIn((owner,), path, shown, loose, submitted, late, order, tuple(replaced), refused=reason))
+    return made
+
+
+def claimed_by_two(names: Iterable[str], identity: str) -> str:
+    """Say why nothing of an id is graded that two accounts claim."""
+    both = " and ".join(visible(name, 60) for name in sorted(set(names))[:2])
+    platform, _, number = identity.rpartition(":")
+    of = f"the id {visible(number, 40)} of {platform.capitalize()}"
+    return f"{both} both claim {of}: say in a roster who is who, or rename one."
 
 
 def matches(entries: Entries, name: re.Pattern[str]) -> list[tuple[re.Match[str], Path]]:
@@ -46,7 +149,7 @@ def matches(entries: Entries, name: re.Pattern[str]) -> list[tuple[re.Match[str]
 MOODLE_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
 
 
-def moodle(entries: Entries, assigned: Assigned) -> list[HandIn]:
+def moodle(entries: Entries, module: str, roster: Roster | None) -> list[HandIn]:
     """Group files or folders by student, files before texts.
 
     Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
@@ -58,22 +161,21 @@ def moodle(entries: Entries, assigned: Assigned) -> list[HandIn]:
         name, number = match["name"], match["id"]
         owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
         pieces.append(Piece(path, owner, match["rest"] or ""))
-    return joined(pieces, assigned.module, "Moodle")
+    return joined(pieces, module)
 
 
 # Blackboard Learn: <assignment>_<username>_attempt_<yyyy-mm-dd-hh-mm-ss>_<file's name>, and a text file without the
 # last part whose first line is `Name: <name> (<username>)`.
 
 BLACKBOARD_NAME = re.compile(
-    r"(?P<owner>.+?)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)"
-    r"(?:_(?P<rest>.+)|\.txt)",
+    r"(?P<owner>.+?)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<clock>\d\d-\d\d-\d\d)(?:_(?P<rest>.+)|\.txt)",
     re.ASCII | re.DOTALL,
 )
 FIRST_LINE = re.compile(r"Name: (?P<name>[^\n]*?) \((?P<username>[^()\n]+)\)\s*\n")
 MAX_FIRST_LINE = 1_000  # bytes
 
 
-def blackboard(entries: Entries, assigned: Assigned) -> list[HandIn]:
+def blackboard(entries: Entries, module: str, roster: Roster | None) -> list[HandIn]:
     """Group the files of each attempt, under the username that its text file says."""
     listed = matches(entries, BLACKBOARD_NAME)
     owners = {}
@@ -85,9 +187,9 @@ def blackboard(entries: Entries, assigned: Assigned) -> list[HandIn]:
     pieces = []
     for match, path in listed:
         owner = owners.get(match["owner"], Owner(match["owner"]))
-        submitted = moment_or_none(f"{match['day']} {match['h']}:{match['m']}:{match['s']}", None)
+        submitted = moment_or_none(f"{match['day']} {match['clock'].replace('-', ':')}", None)
         pieces.append(Piece(path, owner, match["rest"] or "", submitted))
-    return joined(pieces, assigned.module, "Blackboard")
+    return joined(pieces, module)
 
 
 # Brightspace (D2L): a folder for each submission, or files whose names begin so and go on with ` - <file's name>`;
@@ -99,7 +201,7 @@ BRIGHTSPACE_NAME = re.compile(
 )
 
 
-def brightspace(entries: Entries, assigned: Assigned) -> list[HandIn]:
+def brightspace(entries: Entries, module: str, roster: Roster | None) -> list[HandIn]:
     """Group folders, or loose files of one moment, in the platform's unnamed time zone."""
     listed = matches(entries, BRIGHTSPACE_NAME)
     first_is_shared = len({match["first"] for match, _ in listed}) < len({match["second"] for match, _ in listed})
@@ -108,7 +210,7 @@ def brightspace(entries: Entries, assigned: Assigned) -> list[HandIn]:
         name, number = match["name"], match["second" if first_is_shared else "first"]
         owner = Owner(f"{name}_{number}", f"brightspace:{number}", (name,))
         pieces.append(Piece(path, owner, match["rest"] or "", moment_in_words(match["when"])))
-    return joined(pieces, assigned.module, "Brightspace")
+    return joined(pieces, module)
 
 
 # Gradescope: what submission_metadata.yml says is public in what others read of it alone (`GradescopeParser` of
@@ -122,7 +224,7 @@ MAX_SUBMITTERS = 50  # of one submission
 MAX_LENGTH = 300  # characters of a name
 
 
-def gradescope(entries: Entries, assigned: Assigned) -> list[HandIn]:
+def gradescope(entries: Entries, module: str, roster: Roster | None) -> list[HandIn]:
     """Make one hand-in of each folder of an export."""
     folders = [entry for entry in entries if entry.name != METADATA]
     path = Path(next(entry.path for entry in entries if entry.name == METADATA))
@@ -221,7 +323,7 @@ def readings(filename: str, path: Path = Path()) -> list[Piece]:
     return ways[::-1]
 
 
-def canvas(files: Entries, assigned: Assigned) -> list[HandIn]:
+def canvas(files: Entries, module: str, roster: Roster | None) -> list[HandIn]:
     """Group the files of a download by student.
 
     Where a name can be read in several ways, the id that the roster knows counts; without one, the only reading that
@@ -236,21 +338,21 @@ def canvas(files: Entries, assigned: Assigned) -> list[HandIn]:
     least = min((way.order for way in clear), default=0) / 10
     pieces, refused = [], []
     for ways in listed:
-        by_number = [(way.owner.identity.removeprefix("canvas:"), way) for way in ways]
-        known = [each for each in by_number if assigned.roster is not None and assigned.roster.person(each[0])]
-        likely = known or [each for each in by_number if each[1].order >= least] or by_number
-        numbers, (number, way), reason = dict.fromkeys(number for number, _ in likely), likely[0], ""
+        ids = {way: way.owner.identity.removeprefix("canvas:") for way in ways}
+        known = [way for way in ways if roster is not None and roster.person(ids[way])]
+        likely = known or [way for way in ways if way.order >= least] or ways
+        numbers, way, reason = dict.fromkeys(ids[way] for way in likely), likely[0], ""
         shown, student = shown_name(way.path.name), way.owner.student
         if len(numbers) > 1:
             either = f"{visible(shown, 200)} can be read as the id {' or '.join(numbers)} of Canvas"
             reason = f"{either}: rename it, with one id in it."
         elif len(ways) > 1 and (other := students.get(way.owner.identity, student)) != student:
-            reason = claimed_by_two((other, student), number, "Canvas")
+            reason = claimed_by_two((other, student), way.owner.identity)
         if reason:
             refused.append(HandIn((), way.path, shown, refused=reason))
         else:
             pieces.append(way)
-    return [*joined(pieces, assigned.module, "Canvas"), *refused]
+    return [*joined(pieces, module), *refused]
 
 
 # GitHub
@@ -270,9 +372,9 @@ def clones_among(entries: Entries) -> list[Entry]:
     return [entry for entry in entries if is_folder(entry) and is_there(Path(entry.path) / ".git")]
 
 
-def github(clones: Entries, folder: str, assigned: Assigned) -> list[HandIn]:
+def github(clones: Entries, folder: str, module: str, roster: Roster | None) -> list[HandIn]:
     """Make a hand-in of each repository that shares the assignment's name; none where that name is not clear."""
-    start = assignment_of([entry.name for entry in clones], folder, assigned.roster, assigned.module)
+    start = assignment_of([entry.name for entry in clones], folder, roster, module)
     return [
         HandIn((Owner(entry.name.removeprefix(start)),), Path(entry.path), shown_name(entry.name))
         for entry in clones
@@ -313,7 +415,7 @@ class Layout:
 
     name: str
     reads: Callable[[str], object]
-    hand_ins: Callable[[Entries, Assigned], list[HandIn]]
+    hand_ins: Callable[[Entries, str, Roster | None], list[HandIn]]
     folders: bool | None = None
     beside: str = ""
 

@@ -27,6 +27,7 @@ class Export:
 
     unknown   students with a report whom its gradebook does not hold, or not clearly
     kept      students whose cell stays as it was: excused, or without a grade of ours
+    excused   students with a grade of ours whose cell in Canvas says that they are excused
     locked    students whose grade Moodle does not let change, or would leave out as above its maximum
     folders   student → where in a zip for Moodle the feedback goes
     """
@@ -35,6 +36,7 @@ class Export:
     graded: int
     unknown: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    excused: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,20 +122,21 @@ def canvas_csv(
         name = row[0] if at_id == 1 else f"{row[0]}, {row[1]}"
         keys.append(keys_of({name, *(row[at] for at in range(at_id, info) if "Section" not in header[at])}))
     found, unknown = find_rows(reports, keys, roster, [f"canvas:{row[at_id].strip()}" for row in students])
-    rows, kept = [], []
+    rows, kept, excused = [], [], []
     for position, row in enumerate(students):
         report, cell = found.get(position), row[at_grade]
-        points = None if report is None or cell.strip().upper() == "EX" else report.points
-        if points is None:
+        is_excused = cell.strip().upper() == "EX"
+        if report is None or report.points is None or is_excused:
             kept.append(row[0])
+            excused += [report.student] if report is not None and is_excused else []
         else:
-            cell = number(points * factor).replace(".", decimal)
+            cell = number(report.points * factor).replace(".", decimal)
         about = [text if at == at_id and text.isdigit() else harmless(text) for at, text in enumerate(row[:info])]
         rows.append([*about, cell])
     top = [*header[:info], header[at_grade]]
     worth = number(maximum).replace(".", decimal) if possible is None else possible
     text = gradebook.text([top, [POINTS_POSSIBLE, *[""] * (info - 1), worth], *rows])
-    return Export(text, len(students) - len(kept), unknown, tuple(kept))
+    return Export(text, len(students) - len(kept), unknown, tuple(kept), tuple(excused))
 
 
 # Moodle

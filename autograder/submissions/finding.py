@@ -22,10 +22,18 @@ from autograder.submissions.handed_in import (
     folder_holds_work,
     is_students_own,
     leads_outside,
-    names_of,
     zip_holds_work,
 )
-from autograder.submissions.names import LONGEST_NAME, defines_one, is_too_long, kind_of, parts_of, stem_of, suffix_of
+from autograder.submissions.names import (
+    LONGEST_NAME,
+    defines_one,
+    is_archive,
+    is_too_long,
+    kind_of,
+    parts_of,
+    stem_of,
+    suffix_of,
+)
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (
@@ -122,8 +130,13 @@ def candidates_at(place: Place, module: str) -> list[Candidate]:
     candidates = [candidate_of(place, entry, module) for entry in place.entries if may_be_one(entry)]
     if candidates or place.has_results:
         return candidates
+    raise no_submission(place.path)
+
+
+def no_submission(folder: Path) -> UsageError:
+    """Word what to raise where nothing in a folder can be a submission."""
     expected = "a folder, .zip, .py or .ipynb for each student"
-    raise UsageError(f"{quoted(str(place.path))} holds no submission: give a folder that holds {expected}.")
+    return UsageError(f"{quoted(str(folder))} holds no submission: give a folder that holds {expected}.")
 
 
 def candidate_of(place: Place, entry: os.DirEntry[str], module: str) -> Candidate:
@@ -134,7 +147,7 @@ def candidate_of(place: Place, entry: os.DirEntry[str], module: str) -> Candidat
 def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candidate:
     """Name the candidate at `path` for it, or for the first folder above that has a name of its own."""
     place = Path(os.path.normpath(path.absolute()))
-    student, shown = place.name if is_folder else stem_of(place.name), place.name
+    student, shown = place.name if is_folder else stem_of(place.name).removesuffix(".tar"), place.name
     while student == module and place.parent != place:
         place = place.parent
         student, shown = place.name, f"{place.name}/{shown}"
@@ -143,7 +156,7 @@ def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candi
 
 def may_be_one(entry: os.DirEntry[str]) -> bool:
     """Tell whether an entry is a candidate where no platform has laid out the folder."""
-    return _is_folder(entry) or suffix_of(entry.name) in CAPS
+    return _is_folder(entry) or suffix_of(entry.name) in CAPS or is_archive(entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -154,16 +167,11 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def holds_work(entry: os.DirEntry[str], module: str) -> bool:
-    """Tell whether there is anything to grade: a module, a notebook, a folder or a zip with one of the right name."""
+    """Tell whether there may be work: a module, a notebook, a folder or a zip of the right name, another archive."""
     if entry.is_dir(follow_symlinks=False):
         return folder_holds_work(Path(entry.path), module)
     suffix = suffix_of(entry.name)
-    return zip_holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
-
-
-def is_module(entry: os.DirEntry[str], module: str) -> bool:
-    """Tell whether an entry has the name to hand in under, or is a folder of that name: it says not whose it is."""
-    return entry.name in names_of(module) or (entry.name == module and entry.is_dir(follow_symlinks=False))
+    return zip_holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS or is_archive(entry.name)
 
 
 def works_beside(entries: Sequence[os.DirEntry[str]], module: str, functions: Sequence[str]) -> list[os.DirEntry[str]]:

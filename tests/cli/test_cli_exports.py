@@ -82,7 +82,10 @@ def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp
 
 WRITERS: dict[str, list[str | Path]] = {
     "csv": ["export", "csv", "{grades}", "--out", "{path}"],
-    "moodle": ["export", "moodle", "{grades}", "--worksheet", DOWNLOADS / "moodle-worksheet.csv", "--out", "{path}"],
+    "canvas": [
+        *("export", "canvas", "{grades}", "--gradebook", DOWNLOADS / "canvas-gradebook.csv"),
+        *("--column", COLUMN, "--out", "{path}"),
+    ],
     "bundle": ["bundle", "github", "--assignment", "bandits", "--zip", "{path}"],
 }
 
@@ -115,6 +118,10 @@ def test_only_what_the_kit_wrote_is_replaced(
         ("csv {grades} --out o.csv --roster nowhere.csv", "cannot be read"),
         ("canvas {grades} --gradebook {platforms}/roster.csv --column x --out o.csv", "export it from Canvas"),
         ("moodle {grades} --worksheet {platforms}/roster.csv --out o.csv", "has no single column"),
+        (
+            "moodle {grades} --worksheet {platforms}/moodle-worksheet.csv --out o.csv",
+            "3 students: give --roster a file",
+        ),
     ],
 )
 def test_unexportable_is_one_sentence_and_code_two(autograder: Run, grades: Path, arguments: str, says: str) -> None:

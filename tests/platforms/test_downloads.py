@@ -22,8 +22,7 @@ from places import KIT
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import LAYOUTS
 from autograder.platforms.downloads import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.hand_in import Gathered
-from autograder.platforms.layouts import gathered
+from autograder.platforms.layouts import Gathered, gathered
 from autograder.submissions import finding
 from autograder.submissions.reading import read
 from autograder.submissions.submission import MIB, Submission

@@ -54,6 +54,11 @@ def test_student_without_our_grade_keeps_the_cell(cell: str, reports: list[Repor
     assert rows[2] == [*BEN[:5], cell]
 
 
+def test_excused_student_with_a_grade_of_ours_is_named() -> None:
+    made = canvas_csv([points("ana01", 1.0)], table((*ANA[:5], "ex"), BEN), COLUMN)
+    assert (made.excused, made.graded) == (("ana01",), 0)
+
+
 @pytest.mark.parametrize("name", ["1001", "U1", "ana01", "Diaz, Ana", "Ana Diaz", "diazana", "DIAZANA"])
 def test_a_student_is_found_by_id_login_or_name(name: str) -> None:
     made = canvas_csv([points(name, 2.5)], table(ANA, BEN), COLUMN)

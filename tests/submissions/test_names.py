@@ -166,14 +166,19 @@ def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str
 
 PACKED = {
     "work.rar": b"Rar!\x1a\x07\x01\x00", "work.7z": b"7z\xbc\xaf'\x1c", "work.tar.gz": b"\x1f\x8b\x08",
-    "work.TGZ": b"\x1f\x8b\x08", f"{MODULE}.tar": b"", "really a rar.zip": b"Rar!\x1a\x07\x01\x00",
+    "work.TGZ": b"\x1f\x8b\x08", "hw5.tar": b"", "really a rar.zip": b"Rar!\x1a\x07\x01\x00",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", ["folder", "canvas"])
+@pytest.mark.parametrize("layout", ["folder", "canvas", "beside folders", "beside canvas"])
 @pytest.mark.parametrize("name", PACKED)
 def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, name: str) -> None:
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
+    if layout.startswith("beside"):
+        put(tmp_path, "canvas" if "canvas" in layout else "folder", *HONEST)
+        (tmp_path / name).write_bytes(PACKED[name])
+        eve = graded(tmp_path)[name.split(".")[0]]
+    else:
+        eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
     assert eve.problem == ""
     assert "not unpacked here: unpack it by hand, and grade the folder." in eve.fault
     assert name in eve.fault
