@@ -14,16 +14,15 @@ import hashlib
 import platform
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.files import ENGINE, PRIVATE
 
-T = TypeVar("T")
 MISTAKES = "hidden/mistakes.json"  # slug → `digest_of_mistake`, of what the stored cases were made with
 MOST_RESULTS = 100_000  # of an assignment; those that were not asked for longest go
 # Packages that a result depends on
@@ -43,42 +42,31 @@ class ResultCache:
 
     def known(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the results that are known under these keys."""
-
-        def read(table: sqlite3.Connection) -> dict[str, bytes]:
-            rows = (table.execute("SELECT * FROM results WHERE key = ?", (key,)).fetchone() for key in keys)
-            results = {key: result for key, result, _ in filter(None, rows)}
-            table.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), key) for key in results])
-            return results
-
-        return self._in_table(read) or {}
+        mark = "UPDATE results SET used = ? WHERE key = ? RETURNING key, result"
+        return dict(self._do((mark, (time.time(), key)) for key in keys))
 
     def keep(self, results: Mapping[str, bytes]) -> None:
         """Keep these results for later runs."""
+        rows = [("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (*row, time.time())) for row in results.items()]
+        kept = "SELECT key FROM results ORDER BY used DESC LIMIT ?"
+        if rows:
+            self._do([*rows, (f"DELETE FROM results WHERE key NOT IN ({kept})", (MOST_RESULTS,))])
 
-        def write(table: sqlite3.Connection) -> None:
-            rows = [(key, result, time.time()) for key, result in results.items()]
-            table.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
-            kept = "SELECT key FROM results ORDER BY used DESC LIMIT ?"
-            table.execute(f"DELETE FROM results WHERE key NOT IN ({kept})", (MOST_RESULTS,))
-
-        if results:
-            self._in_table(write)
-
-    def _in_table(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do this in the table; None where that fails, for every result can be worked out again."""
+    def _do(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> list[Any]:
+        """Return the rows that these give; none where that fails, for every result can be worked out again."""
         if self.path is None:
-            return None
+            return []
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.touch(mode=PRIVATE)  # it holds what hidden cases return
             with contextlib.closing(sqlite3.connect(self.path)) as table, table:
                 table.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result BLOB, used REAL)")
-                return work(table)
+                return [row for statement in statements for row in table.execute(*statement)]
         except (OSError, sqlite3.OperationalError):  # another process writes, or nobody may
-            return None
+            return []
         except sqlite3.DatabaseError:  # the file is damaged, or is none of SQLite's
             self.path.unlink(missing_ok=True)
-            return None
+            return []
 
 
 NO_CACHE = ResultCache()
@@ -93,7 +81,10 @@ def engine_digest(assignment: Assignment) -> str:
     """Digest what every result of the assignment depends on beside the text that is run, and the case."""
     files = (path for name in DECIDING for path in (ENGINE / name).rglob("*.py"))
     engine = {path.relative_to(ENGINE).as_posix(): path.read_bytes() for path in sorted(files)}
-    packages = [(name, version(name)) for name in ("torch", "numpy", "safetensors", "einops")]
+    packages = {}
+    for name in ("torch", "numpy", "safetensors", "einops"):
+        with contextlib.suppress(PackageNotFoundError):  # grading itself says what is missing
+            packages[name] = version(name)
     machine = platform.python_version(), platform.node()  # another processor may round otherwise
     given = assignment.given_sources(), assignment.probes_source(), assignment.needs_torch, assignment.only_packages
     return digest(engine, packages, machine, given)
@@ -143,17 +134,19 @@ def may_keep_something(text: str) -> bool:
     So do `f.last = answer`, `global`, a default that is made once, a decorator, and what stands beside the functions.
     """
     tree = ast.parse(text)
-    nodes = list(ast.walk(tree))
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    names = {function.name for function in functions}
-    defaults = [default for function in functions for default in (*function.args.defaults, *function.args.kw_defaults)]
-    return (
-        not all(isinstance(node, ast.FunctionDef | ast.Import | ast.ImportFrom) for node in tree.body)
-        or any(function.decorator_list for function in functions)
-        or any(isinstance(default, ast.Call | ast.List | ast.Dict | ast.Set) for default in defaults)
-        or any(isinstance(node, ast.Global) for node in nodes)
-        or any(
-            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
-            for node in nodes
-        )
-    )
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global() | ast.FunctionDef(decorator_list=[_, *_]):
+                return True
+            case ast.Module() if not all(
+                isinstance(n, ast.FunctionDef | ast.Import | ast.ImportFrom) for n in node.body
+            ):
+                return True
+            case ast.Attribute(value=ast.Name(id=name)) if name in names:
+                return True
+            case ast.arguments():
+                defaults = (*node.defaults, *node.kw_defaults)
+                if any(isinstance(default, ast.Call | ast.List | ast.Dict | ast.Set) for default in defaults):
+                    return True
+    return False

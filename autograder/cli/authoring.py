@@ -188,14 +188,15 @@ def _fared(fates: Sequence[Fate]) -> dict[str, int]:
 
 def _described(exam: Exam, name: str) -> dict[str, Any]:
     """Describe one assignment for `--json`; the keys are a promise."""
+    (points, max_points), answers = exam.points("solution"), exam.of("answer")
     mutants = [fate for fate in exam.mutants if not fate.is_equivalent]
     return {
         "assignment": name,
-        "max_points": exam.solution.max_points,
-        "solution": exam.solution.points,
-        "handout": exam.handout.points,
+        "max_points": max_points,
+        "solution": points,
+        "handout": exam.points("handout")[0],
         "mistakes": _fared(exam.mistakes),
-        "right_answers": {"tried": len(exam.right_answers), "accepted": [*exam.right_answers.values()].count("")},
+        "right_answers": {"tried": len(answers), "accepted": sum(not fate.complaints for fate in answers)},
         "clauses": exam.clauses and dict(zip(("all", "tested", "not_graded"), exam.clauses, strict=True)),
         "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
         "unmarked": [
@@ -219,9 +220,10 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
 
     if title:
         console.print(escape(assignment.title), style="bold", highlight=False)
-    for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
-        points = "not graded" if report.points is None else number(report.points)
-        console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
+    for family, name in (("solution", "solution"), ("handout", "untouched handout")):
+        points, most = exam.points(family)
+        earned = "not graded" if points is None else number(points)
+        console.print(f"{name}: {earned} of {number(most)} points", highlight=False)
     console.print(exam_table(exam.mistakes, assignment))
     console.print(answers_table(exam))
     if costs:
@@ -256,8 +258,8 @@ def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
 
 def answers_table(exam: Exam) -> Table:
     """Show how right answers in other styles, changes of the solution and the clauses of the contract fared."""
-    right = [*exam.right_answers.values()].count("")
-    shares = [("right answers that earn all", right, len(exam.right_answers))]
+    right = [not fate.complaints for fate in exam.of("answer")]
+    shares = [("right answers that earn all", sum(right), len(right))]
     for family, what in FAMILIES.items():
         lost = [not fate.survived for fate in exam.fates if fate.variant.family == family and not fate.is_equivalent]
         shares.append((f"{what} that lose points", sum(lost), len(lost)))

@@ -193,6 +193,10 @@ def test_exam_without_contract_notes_it_and_passes(kit: Path) -> None:
     assert (exam.complaints, exam.clauses) == ((), None)
     (told,) = [note for note in exam.notes if note.startswith("There is no contract.toml")]
     assert "Of changed parameters and habits 1 lose nothing" in told
+    assert exam.notes[-1] == (
+        "This change of the solution loses nothing. line 16, shift (habit:not-cloned): "
+        "return torch.add(x, factor).clone() → return torch.add(x, factor)"
+    )
 
 
 @pytest.mark.usefixtures("warm_pool")

@@ -4,49 +4,56 @@ Mutants are of three families: what becomes of each parameter, the habits of stu
 of mutation testing. The lines at which some leave a function what it is are marked in the solution, each with the
 reason. No mutant changes the text of an error.
 
-Habits and operators stand in two tables: a pattern, and what stands there instead. Clauses of a contract name habits:
-`habit:clamp`. Changes are edits of the text and not of the tree, so that comments and the numbers of lines stay: marks
-in the solution go by line.
+Habits and operators are one table, CHANGES: a pattern, and what stands there instead. Clauses of a contract name
+habits: `habit:clamp`. Changes are edits of the text and not of the tree, so that comments and the numbers of lines
+stay: marks in the solution go by line.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
+import os.path
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from autograder.authoring.cache import names_in
 from autograder.authoring.catalogue import marks
 
 MOST_LINES = 6  # of a change that are shown
-Family = Literal["text", "mistake", "parameter", "habit", "operator"]
+Family = Literal["solution", "handout", "answer", "mistake", "parameter", "habit", "operator"]
+Edit = tuple[int, int, str]  # new text for the bytes from the first number to the second
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A text that is graded: one that is wrong in one function, or in family `text` a whole submission.
+    """A text that is graded: one that is wrong in one function, or a whole submission.
 
     slug       what is done: `epsilon-ignored`, the name of a habit or of a mistake; "" of operators
     function   the one that is wrong; "" of a submission that is graded on all
     source     the whole text: the solution with one change, or with a mistake below it
+    text       the changed function, or the mistake
     before     the changed lines without indentation and comment, and what they become in `after`; "" of mistakes
     reason     why it may be the same function still, as its line is marked; "" where nothing says so
-    line       of the solution, the first that is changed; 0 of mistakes
+    line       of the solution, the first that is changed; 0 of all but mutants
     """
 
     family: Family
     slug: str
     function: str
     source: str
+    text: str = ""
     before: str = ""
     after: str = ""
     reason: str = ""
     line: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole submission."""
+        return self.family in ("solution", "handout", "answer")
 
     @property
     def name(self) -> str:
@@ -58,25 +65,17 @@ def mutants_of(solution: str, functions: Sequence[str]) -> list[Variant]:
     """Every mutant of these functions, each text once, with the reason that its line is marked with."""
     mutants: dict[str, Variant] = {}
     module, reasons = ast.parse(solution), marks(solution)
-    nodes = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name in functions]
-    for family, slug, function, text in itertools.chain.from_iterable(
-        _generated(solution, module, node) for node in nodes
-    ):
-        if text != solution and text not in mutants:  # of those with the same text, the first
-            line, before, after = changed_lines(solution, text)
-            mutants[text] = Variant(family, slug, function, text, before, after, reasons.get(line, ""), line)
+    for node in module.body:
+        if not isinstance(node, ast.FunctionDef) or node.name not in functions:
+            continue
+        graded = GradedText(solution, node, module)
+        for family, slug, edits in (*parameter_changes(graded), *table_changes(graded), *operator_changes(graded)):
+            source, text = graded.edited(edits)
+            if source != solution and source not in mutants:  # of those with the same text, the first
+                line, before, after = changed_lines(solution, source)
+                reason = reasons.get(line, "")
+                mutants[source] = Variant(family, slug, node.name, source, text, before, after, reason, line)
     return list(mutants.values())
-
-
-def _generated(solution: str, module: ast.Module, node: ast.FunctionDef) -> Iterator[tuple[Family, str, str, str]]:
-    graded = GradedText(solution, node, module)
-    for slug, edits in parameter_changes(graded):
-        yield "parameter", slug, node.name, graded.edited(edits)
-    for slug, (values, pattern, template) in ((slug, row) for slug, rows in HABITS.items() for row in rows):
-        for edit in rewritten(graded, pattern, template) if graded.values in values else ():
-            yield "habit", slug, node.name, graded.edited([edit])
-    for edit in operated(graded):
-        yield "operator", "", node.name, graded.edited([edit])
 
 
 def changed_lines(before: str, after: str) -> tuple[int, str, str]:
@@ -86,223 +85,171 @@ def changed_lines(before: str, after: str) -> tuple[int, str, str]:
     stands with them.
     """
     old, new = before.splitlines(), after.splitlines()
-
-    def alike(one: Sequence[str], other: Sequence[str]) -> int:
-        pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-        return sum(1 for _ in pairs)
-
-    start = alike(old, new)
-    rest = alike(old[start:][::-1], new[start:][::-1])
+    start = len(os.path.commonprefix([old, new]))  # noqa: RUF071 (of lists of lines)
+    rest = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))  # noqa: RUF071
     rest -= start + rest == len(old)
-
-    def shown(lines: Sequence[str]) -> str:
-        codes = [code for line in lines if (code := line.partition("  #")[0].strip())]
-        return " ⏎ ".join([*codes[:MOST_LINES], *["…"] * (len(codes) > MOST_LINES)])
-
-    return start + 1, shown(old[start : len(old) - rest]), shown(new[start : len(new) - rest])
+    shown = []
+    for lines in (old, new):
+        codes = [code for line in lines[start : len(lines) - rest] if (code := line.partition("  #")[0].strip())]
+        shown.append(" ⏎ ".join([*codes[:MOST_LINES], *["…"] * (len(codes) > MOST_LINES)]))
+    return start + 1, shown[0], shown[1]
 
 
 # A graded function and edits of its text
 
-# Nodes beside which an operator can be put without brackets
-ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)
+ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)  # an operator beside them needs no brackets
 
 
-class Edit(NamedTuple):
-    """New text for the bytes from `start` to `end`."""
-
-    start: int
-    end: int
-    text: str
-
-
-def _is_text(node: ast.AST) -> bool:
-    """Whether a statement is a docstring."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-@dataclass(frozen=True)
 class GradedText:
     """One graded function within the text of the solution.
 
-    source   the whole text, which every mutant is a copy of but for its change
-    node     the function in its syntax tree
-    module   the whole syntax tree
+    body         its statements, the docstring left out
+    parameters   each one's annotation as text, and its default
+    documented   the second word of each parameter's row in the docstring, `float` or `float[batch`
+    modules      names under which the text imports modules
+    values       what the text computes with: "torch", "numpy", or "python"'s numbers and lists
+    nodes        every node of its body in the order of the text, but for docstrings, texts of errors and f-strings
+    places       what the patterns `def T`, `def D`, `def F` and `def R` stand for
     """
 
-    source: str
-    node: ast.FunctionDef
-    module: ast.Module
+    def __init__(self, source: str, node: ast.FunctionDef, module: ast.Module) -> None:
+        """Read it; `source` is the whole text, of which every mutant is a copy but for its change."""
+        self.bytes, self.node, self.module = source.encode(), node, module
+        self.line_starts = [0, *itertools.accumulate(map(len, self.bytes.splitlines(keepends=True)))]
+        docstring, arguments = ast.get_docstring(node) or "", node.args
+        self.body = node.body[bool(docstring) :]
 
-    @cached_property
-    def docstring(self) -> str:
-        """Its docstring without indentation; "" where it has none."""
-        return ast.get_docstring(self.node) or ""
-
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of its body in the order of the text, but for docstrings, texts of errors and f-strings."""
-
-        def within(node: ast.AST) -> Iterator[ast.AST]:
-            yield node
-            if not isinstance(node, ast.Raise | ast.JoinedStr) and not _is_text(node):
-                for child in ast.iter_child_nodes(node):
-                    yield from within(child)
-
-        nodes = [node for statement in self.node.body[bool(self.docstring) :] for node in within(statement)]
-        return sorted((node for node in nodes if hasattr(node, "lineno")), key=self.span)
-
-    @cached_property
-    def parameters(self) -> dict[str, tuple[str, ast.expr | None]]:
-        """Each parameter's annotation as text, and its default."""
-        arguments = self.node.args
         placed = [*arguments.posonlyargs, *arguments.args]
-        defaults: list[ast.expr | None] = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
-        pairs = [*zip(placed, defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
-        return {arg.arg: (ast.unparse(arg.annotation) if arg.annotation else "", default) for arg, default in pairs}
+        defaults = [*[None] * (len(placed) - len(arguments.defaults)), *arguments.defaults, *arguments.kw_defaults]
+        self.parameters = {
+            arg.arg: (ast.unparse(arg.annotation) if arg.annotation else "", default)
+            for arg, default in zip([*placed, *arguments.kwonlyargs], defaults, strict=True)
+        }
+        rows = [line.split() for line in docstring.splitlines()]
+        self.documented = {row[0]: row[1].rstrip(";,.") for row in rows if row[1:] and row[0] in self.parameters}
 
-    @cached_property
-    def modules(self) -> dict[str, str]:
-        """Names of the text under which it imports modules → the packages they are of."""
-        imports = [alias for node in ast.walk(self.module) if isinstance(node, ast.Import) for alias in node.names]
-        return {alias.asname or alias.name.partition(".")[0]: alias.name.partition(".")[0] for alias in imports}
+        imports = [one for one in ast.walk(module) if isinstance(one, ast.Import | ast.ImportFrom)]
+        names = [alias for one in imports if isinstance(one, ast.Import) for alias in one.names]
+        self.modules = {alias.asname or alias.name.partition(".")[0] for alias in names}
+        sources = [*(alias.name for alias in names), *(getattr(one, "module", None) or "" for one in imports)]
+        packages = {name.partition(".")[0] for name in sources}
+        self.values = next((package for package in ("torch", "numpy") if package in packages), "python")
 
-    @cached_property
-    def values(self) -> str:
-        """What the text computes with: "torch", "numpy", or "python"'s numbers and lists."""
-        imports = [node.module or "" for node in ast.walk(self.module) if isinstance(node, ast.ImportFrom)]
-        packages = {*self.modules.values(), *(module.partition(".")[0] for module in imports)}
-        return next((package for package in ("torch", "numpy") if package in packages), "python")
-
-    @cached_property
-    def documented(self) -> dict[str, str]:
-        """The second word of each parameter's row in the docstring, `float` or `float[batch`."""
-        rows = [line.split() for line in self.docstring.splitlines()]
-        return {row[0]: row[1].rstrip(";,.") for row in rows if len(row) > 1 and row[0] in self.parameters}
-
-    @cached_property
-    def places(self) -> dict[str, list[str] | list[ast.expr]]:
-        """What the patterns `def T`, `def D`, `def F` and `def R` stand for: three kinds of parameters, and results."""
+        self.nodes = sorted((one for statement in self.body for one in _code(statement)), key=self.span)
         tensors = []
         for name, (annotation, _) in self.parameters.items():
             kind = self.documented.get(name, "")
             is_array = re.search(r"\bnd ?array\b|\bNDArray\b", annotation) or kind.startswith("float[")
-            if "Tensor" in annotation or (self.values == "numpy" and is_array):
-                tensors += [] if kind.startswith("int") else [name]
-        rows = [line.split()[0] for line in self.docstring.splitlines() if "differentiable in it" in line]
-        is_tensor = self.node.returns is not None and ast.unparse(self.node.returns) == "Tensor"
-        returns = [node.value for node in self.nodes if isinstance(node, ast.Return) and is_tensor]
-        return {
+            if ("Tensor" in annotation or (self.values == "numpy" and is_array)) and not kind.startswith("int"):
+                tensors.append(name)
+        differentiable = [line.split()[0] for line in docstring.splitlines() if "differentiable in it" in line]
+        gives_tensor = node.returns is not None and ast.unparse(node.returns) == "Tensor"
+        self.places: dict[str, Sequence[str | ast.expr]] = {
             "T": tensors,
-            "D": [name for name in tensors if name in rows],
+            "D": [name for name in tensors if name in differentiable],
             "F": [name for name, (annotation, _) in self.parameters.items() if annotation == "float"],
-            "R": [value for value in returns if value is not None],
+            "R": [one.value for one in self.nodes if isinstance(one, ast.Return) and one.value and gives_tensor],
         }
-
-    # The text and its edits
-
-    @cached_property
-    def _bytes(self) -> bytes:
-        return self.source.encode()
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *itertools.accumulate(len(line) for line in self._bytes.splitlines(keepends=True))]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """First byte and end of a node in the text."""
         place: dict[str, int] = vars(node)
-        start = self._line_starts[place["lineno"] - 1] + place["col_offset"]
-        return start, self._line_starts[place["end_lineno"] - 1] + place["end_col_offset"]
+        start = self.line_starts[place["lineno"] - 1] + place["col_offset"]
+        return start, self.line_starts[place["end_lineno"] - 1] + place["end_col_offset"]
 
-    def text(self, node: ast.AST) -> str:
-        """The text of a node as it stands."""
-        return self.slice(*self.span(node))
-
-    def slice(self, start: int, end: int) -> str:
+    def text(self, start: int, end: int) -> str:
         """The text of these bytes."""
-        return self._bytes[start:end].decode()
+        return self.bytes[start:end].decode()
 
     def atom(self, node: ast.AST) -> str:
         """The text of a node, in brackets where something that is put beside it could tear it apart."""
-        return self.text(node) if isinstance(node, ATOMS) else f"({self.text(node)})"
+        text = self.text(*self.span(node))
+        return text if isinstance(node, ATOMS) else f"({text})"
 
     def first(self, line: str) -> Edit:
         """A line above the first statement, as far indented."""
-        statement = self.node.body[bool(self.docstring)]
-        start = self._line_starts[statement.lineno - 1]
-        margin = self._bytes[start : self.span(statement)[0]].decode()  # blanks or tabs
-        return Edit(start, start, f"{margin}{line}\n")
+        start = self.line_starts[self.body[0].lineno - 1]
+        margin = self.text(start, self.span(self.body[0])[0])  # blanks or tabs
+        return start, start, f"{margin}{line}\n"
 
-    def rebind(self, name: str, text: str) -> Edit:
-        """Give a parameter another value in the first line, unless it is None and may be."""
-        optional = f"{name} if {name} is None else " if "None" in self.parameters[name][0] else ""
-        return self.first(f"{name} = {optional}{text}")
+    def edited(self, edits: Sequence[Edit]) -> tuple[str, str]:
+        """The whole text with these edits, and the function's part of it."""
+        data = self.bytes
+        for start, end, text in sorted(edits, reverse=True):
+            data = data[:start] + text.encode() + data[end:]
+        start, end = self.span(self.node)
+        return data.decode(), data[start : len(data) - len(self.bytes) + end].decode()
 
-    def edited(self, edits: Sequence[Edit]) -> str:
-        """The whole text with these edits."""
-        data = self._bytes
-        for edit in sorted(edits, reverse=True):
-            data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-        return data.decode()
 
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all within, but for what stands in docstrings, texts of errors and f-strings."""
+    if hasattr(node, "lineno"):
+        yield node
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    if not isinstance(node, ast.Raise | ast.JoinedStr) and not is_text:
+        for child in ast.iter_child_nodes(node):
+            yield from _code(child)
+
+
+Change = tuple[Family, str, list[Edit]]
 
 # Parameters: ignored, of other names or defaults, tested with `> 0` for "is not 0"
 
-NUMBERS = {"int": ("1", "2", "3"), "float": ("0.0", "0.2", "1.0")}  # one of which a student might write in
-ARRAYS = ("float[", "int[")  # as a docstring says it
+IGNORED = {  # what stands for a parameter without a default, by annotation or as the docstring types it
+    "int": ("1", "2", "3"),  # one of which a student might write in
+    "float": ("0.0", "0.2", "1.0"),
+    "Tensor": ("torch.zeros_like({0})", "torch.ones_like({0})"),
+    "float[": ("0 * {0}", "0 * {0} + 1"),
+    "int[": ("0 * {0}", "0 * {0} + 1"),
+}
 
 
-def parameter_changes(graded: GradedText) -> Iterator[tuple[str, list[Edit]]]:
+def parameter_changes(graded: GradedText) -> Iterator[Change]:
     """Yield each change with the name of what is done to which parameter, `epsilon-ignored`; `names-changed` is all."""
     if parameters := [*graded.node.args.args, *graded.node.args.kwonlyargs]:  # names that no caller knows
         names, others = (", ".join(f"{start}{arg.arg}" for arg in parameters) for start in ("", "my_"))
         starts = [graded.span(arg)[0] for arg in parameters]
-        yield "names-changed", [*(Edit(start, start, "my_") for start in starts), graded.first(f"{names} = {others}")]
+        edits = [*((start, start, "my_") for start in starts), graded.first(f"{names} = {others}")]
+        yield "parameter", "names-changed", edits
     for name, (annotated, default) in graded.parameters.items():
         kind = graded.documented.get(name, "")
-        annotation = kind if "ndarray" in annotated and kind.startswith(ARRAYS) else annotated or kind
-        for value in [graded.text(default)] if default is not None else _constants(graded, name, annotation):
-            yield f"{name}-ignored", [graded.first(f"{name} = {value}")]
-        for value in () if default is None else _other_defaults(graded, annotation, default):
-            yield f"{name}-default", [Edit(*graded.span(default), value)]  # type: ignore[arg-type]
+        annotation = kind if "ndarray" in annotated and "[" in kind else annotated or kind
+        if default is not None:
+            values = [graded.text(*graded.span(default))]
+        elif annotation == "str" or annotation.startswith(('"', "'")):  # `"up" or "down"`, as a docstring says it
+            values = sorted(map(repr, words_compared(graded.node).get(name, ())))
+        elif graded.values == "numpy" and ("Generator" in annotation or name == "rng"):
+            values = ["np.random.default_rng(0)"]  # a seed of one's own
+        else:
+            values = [value.format(name) for value in IGNORED.get(re.sub(r"(?<=\[).*", "", annotation), ())]
+        for value in values:
+            yield "parameter", f"{name}-ignored", [graded.first(f"{name} = {value}")]
+        for value in _other_defaults(graded, annotation, default) if default is not None else ():
+            yield "parameter", f"{name}-default", [(*graded.span(default), value)]  # type: ignore[arg-type]
         for sign, other in (("!=", ">"), ("==", "<=")) if "Tensor" not in annotation else ():
             for edit in rewritten(graded, f"{name} {sign} 0", f"{name} {other} 0"):
-                yield f"{name}-above-0", [edit]
-
-
-def _constants(graded: GradedText, name: str, annotation: str) -> Sequence[str]:
-    """What a function that ignores a parameter without a default would take in its place."""
-    if annotation == "str" or annotation.startswith(('"', "'")):  # `"up" or "down"`, as a docstring says it
-        return [repr(value) for value in sorted(words_compared(graded.node).get(name, ()))]
-    if annotation == "Tensor":
-        return [f"torch.zeros_like({name})", f"torch.ones_like({name})"]
-    if annotation.startswith(ARRAYS):
-        return [f"0 * {name}", f"0 * {name} + 1"]
-    if graded.values == "numpy" and ("Generator" in annotation or name == "rng"):
-        return ["np.random.default_rng(0)"]  # a seed of one's own
-    return NUMBERS.get(annotation, ())
+                yield "parameter", f"{name}-above-0", [edit]
 
 
 def _other_defaults(graded: GradedText, annotation: str, default: ast.expr) -> list[str]:
-    if isinstance(default, ast.Name):
-        if annotation in NUMBERS:
-            return [f"{default.id} + 1"]
-        if annotation.startswith(("list", "tuple", "Sequence")):
-            return [f"{default.id}[:1]"]
-        return ["lambda *given, **named: 0.0"]  # a function, whatever it is called with
-    match getattr(default, "value", ...):
-        case bool(value):
+    match default:
+        case ast.Name(id=name) if annotation in ("int", "float"):
+            return [f"{name} + 1"]
+        case ast.Name(id=name) if annotation.startswith(("list", "tuple", "Sequence")):
+            return [f"{name}[:1]"]
+        case ast.Name():
+            return ["lambda *given, **named: 0.0"]  # a function, whatever it is called with
+        case ast.Constant(value=bool(value)):
             return [repr(not value)]
-        case int(value):
+        case ast.Constant(value=int(value)):
             return [repr(value + 1)]
-        case float(value):
+        case ast.Constant(value=float(value)):
             return [repr(2 * value or 0.1)]
-        case str(value):  # the other words that a parameter which can be this one is compared with somewhere
+        case ast.Constant(value=str(value)):  # the other words that stand beside this one in some comparison
             functions = [node for node in graded.module.body if isinstance(node, ast.FunctionDef)]
             groups = [words for node in functions for words in words_compared(node).values() if value in words]
-            return [repr(word) for word in sorted({word for words in groups for word in words} - {value})]
-        case None if annotation.startswith("int"):
+            return [repr(word) for word in sorted(set().union(*groups) - {value})]
+        case ast.Constant(value=None) if annotation.startswith("int"):
             return ["8"]
     return []
 
@@ -318,7 +265,7 @@ def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
     return compared
 
 
-# Habits: values → what stands there, and what a student writes instead
+# Habits and operators: the name of a habit, what the text computes with, a pattern, and what stands there instead
 #
 #   M      an imported module          N      a name                T      a parameter that is a floating tensor
 #   S      what holds a spread or a mean, which may vanish          V      no constant, and no whole numbers
@@ -326,15 +273,92 @@ def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
 #   REST   the other arguments of a call, none of which the new text gives
 #   def T, def D, def F, def R         each such parameter, or one that the result is differentiable in, or a float,
 #                                      which is rebound in the first line; each tensor that is returned
+#   {a|b}  several rows, of which one has a in its place, the next b; {} is what the pattern has there
 
-TORCH, NUMPY, PYTHON = ("torch",), ("numpy",), ("python",)
-ARRAY, ANY = (*TORCH, *NUMPY), (*TORCH, *NUMPY, *PYTHON)
-SPREADS = ("std", "var", "mean", "norm")
-ARITHMETIC = {"+": ("add", "add"), "-": ("sub", "subtract"), "*": ("mul", "multiply"), "/": ("div", "divide")}
-UNARY = ("clamp", "exp", "log", "square", "sqrt", "abs", "masked_fill", "unsqueeze", "squeeze")  # of which torch has x_
-GENERATORS = ("random", "choice", "permutation", "shuffle", "normal", "uniform", "binomial", "exponential", "poisson")
+TABLE = """
+# Arithmetic: guards "for stability", truncation
+clamp                   torch        M.exp(A)               M.exp(A.clamp(-20, 20))
+clamp                   torch        A.exp()                A.clamp(-20, 20).exp()
+clamp                   torch        {M.log(A)|A.log()|M.log_softmax(REST)}  WHOLE.clamp(min=-20)
+clamp                   torch        A / S                  A / S.clamp(min=1e-3)
+clamp                   numpy        M.exp(A)               M.exp(M.clip(A, -10, 10))
+clamp                   numpy        M.log(A)               M.maximum(WHOLE, -20)
+clamp                   numpy        A / S                  A / np.maximum(S, 1e-3)
+clamp                   python       M.exp(A)               M.exp(max(-10, min(10, A)))
+clamp                   python       M.log(A)               max(WHOLE, -20)
+clamp                   python       A / S                  A / max(S, 1e-3)
+truncation              any          float(A)               int(WHOLE)
+truncation              torch,numpy  A.item()               int(WHOLE)
+truncation              any          A / B                  A // B
+truncation              torch        def T                  T.trunc()
+truncation              numpy        def T                  np.trunc(T)
+truncation              any          def F                  int(F)
+isclose-for-eq          torch        A {==|!=} V            {|~}torch.isclose(torch.as_tensor(A), torch.as_tensor(V))
+isclose-for-eq          numpy        A {==|!=} V            {|~}np.isclose(A, V)
+isclose-for-eq          python       A {==|!=} V            (abs(A - V) {<|>=} 1e-8)
+another-ddof            numpy        A.{std|var}(REST)      A.{}(REST, ddof=1)
 
+# Tensors: dtypes, sizes, arguments that are written into
+cast                    torch        def T                  T.{float|double}()
+cast                    torch        def R                  R.{float|double}()
+in-place                torch        T {+|-|*|/} A          T.{add|sub|mul|div}_(A)
+in-place                numpy        T {+|-|*|/} A          np.{add|subtract|multiply|divide}(T, A, out=T)
+in-place                any          N = N {+|-|*|/} A      N {}= A
+in-place                torch        N.{clamp|exp|log|square|sqrt|abs|masked_fill|unsqueeze|squeeze}(REST)  N.{}_(REST)
+not-cloned              torch        A.clone()              A
+not-cloned              numpy        A.copy()               A
+size-written-in         any          len(A)                 {2|3|4|5}
+size-written-in         any          A.shape[B]             {2|3|4|5}
+size-written-in         torch,numpy  A.max()                A[{0|..., 0}].max()
+
+# Chance: NumPy's global state for the generator that was given, a seed of one's own
+global-random-state     numpy        rng.{random|choice|permutation|shuffle}(REST)       np.random.{}(REST)
+global-random-state     numpy        rng.{normal|uniform|binomial|exponential|poisson}(REST)  np.random.{}(REST)
+global-random-state     numpy        rng.integers(REST)     np.random.randint(REST)
+own-seed                numpy        M.random.default_rng(REST)  M.random.default_rng(0)
+
+# Models and training: graphs kept, a schedule
+detached                torch        def D                  D.detach()
+detach-dropped          torch        A.detach()             A
+learning-rate-schedule  torch        A.step()  (A.step(), [g.update(lr=0.9 * g['lr']) for g in A.param_groups])
+
+# Operators, besides what `operator_changes` makes of numbers, words, arguments and signs
+-                       any          {not A|~A}             A
+-                       any          -A                     +A
+-                       any          A if B else C          {A|C}
+-                       any          A = B                  A = None
+-                       any          {True|False}           {False|True}
+-                       any          {break|continue}       {return|break}
+-                       any          raise A                pass
+-                       any          A.{lower|upper|lstrip|rstrip}(REST)  A.{upper|lower|rstrip|lstrip}(REST)
+-                       any          A.{find|rfind|index|rindex}(REST)    A.{rfind|find|rindex|index}(REST)
+-                       any          A.{partition|rpartition}(REST)       A.{rpartition|partition}(REST)
+"""
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]|REST|WHOLE)\b")
+SPREADS = ("std", "var", "mean", "norm")
+
+
+def rows_of(table: str) -> Iterator[Sequence[str]]:
+    """Yield the columns of each row, of one with alternatives once for each."""
+    for row in table.splitlines():
+        if row and not row.startswith("# "):
+            start, *rest = re.split(r"\{(.*?)\}", row)
+            groups = [group.split("|") for group in rest[::2]] or [[""]]
+            for chosen in zip(*(group if len(group) > 1 else groups[0] for group in groups), strict=True):
+                pieces = zip(chosen, rest[1::2] or [""], strict=True)
+                yield re.split(r" {2,}", start + "".join(itertools.chain(*pieces)))
+
+
+CHANGES = [*rows_of(TABLE)]
+HABITS = dict.fromkeys(name for name, *_ in CHANGES if name != "-")
+
+
+def table_changes(graded: GradedText) -> Iterator[Change]:
+    """Yield what the table makes of a function."""
+    for name, kinds, pattern, template in CHANGES:
+        if kinds == "any" or graded.values in kinds.split(","):
+            for edit in rewritten(graded, pattern, template):
+                yield ("operator", "", [edit]) if name == "-" else ("habit", name, [edit])
 
 
 def rewritten(graded: GradedText, pattern: str, template: str) -> Iterator[Edit]:
@@ -342,181 +366,110 @@ def rewritten(graded: GradedText, pattern: str, template: str) -> Iterator[Edit]
     if pattern.startswith("def "):
         for place in graded.places[pattern[4:]]:
             text = template.replace(pattern[4:], place if isinstance(place, str) else graded.atom(place), 1)
-            yield graded.rebind(place, text) if isinstance(place, str) else Edit(*graded.span(place), text)
+            if isinstance(place, str):  # rebound, unless it is None and may be
+                optional = f"{place} if {place} is None else " if "None" in graded.parameters[place][0] else ""
+                yield graded.first(f"{place} = {optional}{text}")
+            else:
+                yield (*graded.span(place), text)
         return
-    parsed = _parsed(pattern)
+    statement = ast.parse(pattern).body[0]
+    parsed = statement.value if isinstance(statement, ast.Expr) else statement
     for node in graded.nodes:
         bound: dict[str, str] = {}
         if type(node) is type(parsed) and _binds(parsed, node, graded, bound, template):
             bound["WHOLE"] = graded.atom(node)
             text = PLACEHOLDER.sub(lambda place, bound=bound: bound[place[0]], template)  # type: ignore[misc]
-            yield Edit(*graded.span(node), re.sub(r"(?<=\() *, *|, *(?=\))", "", text))  # REST may be nothing
-
-
-@functools.cache
-def _parsed(pattern: str) -> ast.AST:
-    statement = ast.parse(pattern).body[0]
-    return statement.value if isinstance(statement, ast.Expr) else statement
+            yield (*graded.span(node), re.sub(r"(?<=\() *, *|, *(?=\))", "", text))  # REST may be nothing
 
 
 def _binds(pattern: Any, node: Any, graded: GradedText, bound: dict[str, str], template: str) -> bool:
     """Match a node with a pattern, and enter the text of each placeholder."""
-    if isinstance(pattern, list):
-        inner = zip(pattern, node, strict=False)
-        return len(pattern) == len(node) and all(_binds(*pair, graded, bound, template) for pair in inner)
-    if not isinstance(pattern, ast.AST):
-        return bool(pattern == node) and isinstance(pattern, bool) == isinstance(node, bool)
-    if isinstance(pattern, ast.Name) and PLACEHOLDER.fullmatch(pattern.id):
-        name, whole = getattr(node, "id", ""), {name for name, kind in graded.documented.items() if kind[:3] == "int"}
-        fits: dict[str, Callable[[], object]] = {
-            "M": lambda: name in graded.modules,
-            "N": lambda: name and name not in graded.modules,
-            "T": lambda: name in graded.places["T"],
-            "S": lambda: any(getattr(getattr(one, "func", None), "attr", "") in SPREADS for one in ast.walk(node)),
-            "V": lambda: not isinstance(node, ast.Constant | ast.Tuple) and not names_in(node) & whole,
-        }
-        is_it = fits.get(pattern.id, lambda: name not in graded.modules)
-        return bool(
-            isinstance(node, ast.expr)
-            and is_it()
-            and bound.setdefault(pattern.id, graded.atom(node)) == graded.atom(node)
-        )
-    if not isinstance(node, type(pattern)):
-        return False
-    if (
-        isinstance(pattern, ast.Call)
-        and isinstance(node, ast.Call)
-        and getattr(pattern.args[-1] if pattern.args else None, "id", "") == "REST"
-    ):
-        placed = len(pattern.args) - 1
-        if any(f"{keyword.arg}=" in template for keyword in node.keywords):
-            return False
-        bound["REST"] = ", ".join(graded.text(argument) for argument in (*node.args[placed:], *node.keywords))
-        pattern, node = ast.Call(pattern.func, pattern.args[:placed], []), ast.Call(node.func, node.args[:placed], [])
-    fields = [field for field in pattern._fields if field != "ctx"]
-    return all(_binds(getattr(pattern, name), getattr(node, name), graded, bound, template) for name in fields)
+    match pattern:
+        case list():
+            inner = zip(pattern, node, strict=False)
+            return len(pattern) == len(node) and all(_binds(*pair, graded, bound, template) for pair in inner)
+        case ast.Name(id=placeholder) if PLACEHOLDER.fullmatch(placeholder):
+            fits = isinstance(node, ast.expr) and _may_be(placeholder, node, graded)
+            return fits and bound.setdefault(placeholder, graded.atom(node)) == graded.atom(node)
+        case ast.Call(args=[*_, ast.Name(id="REST")]) if isinstance(node, ast.Call):
+            if any(f"{keyword.arg}=" in template for keyword in node.keywords):
+                return False
+            placed = len(pattern.args) - 1
+            bound["REST"] = ", ".join(
+                graded.text(*graded.span(argument)) for argument in (*node.args[placed:], *node.keywords)
+            )
+            pairs = [(pattern.func, node.func), (pattern.args[:placed], node.args[:placed])]
+        case ast.AST():
+            if not isinstance(node, type(pattern)):
+                return False
+            pairs = [(getattr(pattern, name), getattr(node, name)) for name in pattern._fields if name != "ctx"]
+        case _:
+            return bool(pattern == node) and isinstance(pattern, bool) == isinstance(node, bool)
+    return all(_binds(*pair, graded, bound, template) for pair in pairs)
 
 
-# Operators: what stands there, and what in its place; signs, numbers, words and arguments besides
+def _may_be(placeholder: str, node: ast.expr, graded: GradedText) -> bool:
+    name = getattr(node, "id", "")
+    match placeholder:
+        case "M":
+            return name in graded.modules
+        case "N":
+            return bool(name) and name not in graded.modules
+        case "T":
+            return name in graded.places["T"]
+        case "S":
+            return any(getattr(getattr(one, "func", None), "attr", "") in SPREADS for one in ast.walk(node))
+        case "V":
+            whole = {name for name, kind in graded.documented.items() if kind.startswith("int")}
+            return not isinstance(node, ast.Constant | ast.Tuple) and not names_in(node) & whole
+    return name not in graded.modules
 
-METHODS = ("lower upper", "lstrip rstrip", "find rfind", "index rindex", "partition rpartition")
-OPERATORS = [
-    *(("not A", "A"), ("~A", "A"), ("-A", "+A"), ("A if B else C", "A"), ("A if B else C", "C"), ("A = B", "A = None")),
-    *(("True", "False"), ("False", "True"), ("break", "return"), ("continue", "break"), ("raise A", "pass")),
-    *(
-        (f"A.{one}(REST)", f"A.{other}(REST)")
-        for names in METHODS
-        for one, other in itertools.permutations(names.split())
-    ),
-]
+
+# Signs, numbers, words, arguments
+
 SIGNS = {
-    **{"+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "//": ["/"], "%": ["/"], "**": ["*"], "&": ["|"], "|": ["&"]},
-    **{
-        "+=": ["-=", "="],
-        "-=": ["+=", "="],
-        "*=": ["/=", "="],
-        "/=": ["*=", "="],
-        "&=": ["|=", "="],
-        "|=": ["&=", "="],
-    },
-    **{"<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "==": ["!="], "!=": ["=="], "and": ["or"], "or": ["and"]},
-    **{"in": ["not in"], "not in": ["in"], "is": ["is not"], "is not": ["is"]},
+    sign: [other]
+    for row in ("+ -", "* /", "& |", "== !=", "and or")
+    for sign, other in itertools.permutations(row.split())
 }
+SIGNS |= {f"{sign}=": [f"{other}=", "="] for sign, [other] in SIGNS.items() if sign in "+-*/&|"}
+SIGNS |= {"//": ["/"], "%": ["/"], "**": ["*"], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"]}
+SIGNS |= {"in": ["not in"], "not in": ["in"], "is": ["is not"], "is not": ["is"]}
 
 
-def operated(graded: GradedText) -> Iterator[Edit]:
-    """Yield the edits of all operators."""
-    for pattern, template in OPERATORS:
-        yield from rewritten(graded, pattern, template)
+def operator_changes(graded: GradedText) -> Iterator[Change]:
+    """Yield what the small changes of operators make of a function that are no patterns."""
     for node in graded.nodes:
+        operands: list[ast.expr] = []
         match node:
             case ast.Constant(value=str(word)):
-                yield Edit(*graded.span(node), repr(f"XX{word}XX"))
+                yield "operator", "", [(*graded.span(node), repr(f"XX{word}XX"))]
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                yield Edit(*graded.span(node), repr(number + 1))
+                yield "operator", "", [(*graded.span(node), repr(number + 1))]
             case ast.Call():
-                arguments = sorted([*node.args, *node.keywords], key=graded.span)
-                values = [one.value if isinstance(one, ast.keyword) else one for one in arguments]
-                yield from (Edit(*graded.span(value), "(None)") for value in values)
-                for one, other in itertools.pairwise(map(graded.span, arguments)):
-                    yield Edit(one[0], other[0], "")  # with the comma that follows
-                if len(arguments) > 1:
-                    yield Edit(graded.span(arguments[-2])[1], graded.span(arguments[-1])[1], "")
-            case ast.BinOp(left=left, right=right):
-                yield from _signs(graded, left, right)
+                for edit in _arguments(graded, node):
+                    yield "operator", "", [edit]
+            case ast.BinOp(left=left, right=right) | ast.AugAssign(target=left, value=right):
+                operands = [left, right]
             case ast.Compare(left=left, comparators=others):
-                yield from _signs(graded, left, *others)
-            case ast.BoolOp(values=values):
-                yield from _signs(graded, *values)
-            case ast.AugAssign(target=target, value=value):
-                yield from _signs(graded, target, value)
+                operands = [left, *others]
+            case ast.BoolOp(values=operands):
+                pass
+        for left, right in itertools.pairwise(operands):
+            start, end = graded.span(left)[1], graded.span(right)[0]
+            between = graded.text(start, end)
+            sign = between.strip("() \t\n\\")
+            for other in SIGNS.get(sign, ""):
+                yield "operator", "", [(start, end, between.replace(sign, other))]
 
 
-def _signs(graded: GradedText, *operands: ast.AST) -> Iterator[Edit]:
-    for one, other in itertools.pairwise(operands):
-        start, end = graded.span(one)[1], graded.span(other)[0]
-        between = graded.slice(start, end)
-        sign = between.strip("() \t\n\\")
-        for new in SIGNS.get(sign, ()):
-            yield Edit(start, end, between.replace(sign, new))
-
-
-# The table of habits
-
-HABITS: dict[str, list[tuple[Sequence[str], str, str]]] = {
-    # Arithmetic: guards "for stability", truncation
-    "clamp": [
-        (TORCH, "M.exp(A)", "M.exp(A.clamp(-20, 20))"),
-        (TORCH, "A.exp()", "A.clamp(-20, 20).exp()"),
-        *((TORCH, log, "WHOLE.clamp(min=-20)") for log in ("M.log(A)", "A.log()", "M.log_softmax(REST)")),
-        (TORCH, "A / S", "A / S.clamp(min=1e-3)"),
-        (NUMPY, "M.exp(A)", "M.exp(M.clip(A, -10, 10))"),
-        (NUMPY, "M.log(A)", "M.maximum(WHOLE, -20)"),
-        (NUMPY, "A / S", "A / np.maximum(S, 1e-3)"),
-        (PYTHON, "M.exp(A)", "M.exp(max(-10, min(10, A)))"),
-        (PYTHON, "M.log(A)", "max(WHOLE, -20)"),
-        (PYTHON, "A / S", "A / max(S, 1e-3)"),
-    ],
-    "truncation": [
-        (ANY, "float(A)", "int(WHOLE)"),
-        (ARRAY, "A.item()", "int(WHOLE)"),
-        (ANY, "A / B", "A // B"),
-        (TORCH, "def T", "T.trunc()"),
-        (NUMPY, "def T", "np.trunc(T)"),
-        (ANY, "def F", "int(F)"),
-    ],
-    "isclose-for-eq": [
-        (TORCH, "A == V", "torch.isclose(torch.as_tensor(A), torch.as_tensor(V))"),
-        (TORCH, "A != V", "~torch.isclose(torch.as_tensor(A), torch.as_tensor(V))"),
-        (NUMPY, "A == V", "np.isclose(A, V)"),
-        (NUMPY, "A != V", "~np.isclose(A, V)"),
-        (PYTHON, "A == V", "(abs(A - V) < 1e-8)"),
-        (PYTHON, "A != V", "(abs(A - V) >= 1e-8)"),
-    ],
-    "another-ddof": [(NUMPY, f"A.{name}(REST)", f"A.{name}(REST, ddof=1)") for name in ("std", "var")],
-    # Tensors: dtypes, sizes, arguments that are written into
-    "cast": [(TORCH, text, f"{text[4:]}.{dtype}()") for text in ("def T", "def R") for dtype in ("float", "double")],
-    "in-place": [
-        *((TORCH, f"T {sign} A", f"T.{name}_(A)") for sign, (name, _) in ARITHMETIC.items()),
-        *((NUMPY, f"T {sign} A", f"np.{name}(T, A, out=T)") for sign, (_, name) in ARITHMETIC.items()),
-        *((ANY, f"N = N {sign} A", f"N {sign}= A") for sign in ARITHMETIC),
-        *((TORCH, f"N.{name}(REST)", f"N.{name}_(REST)") for name in UNARY),
-    ],
-    "not-cloned": [(TORCH, "A.clone()", "A"), (NUMPY, "A.copy()", "A")],
-    "size-written-in": [
-        *((ANY, text, size) for text in ("len(A)", "A.shape[B]") for size in "2345"),
-        *((ARRAY, "A.max()", text) for text in ("A[0].max()", "A[..., 0].max()")),  # of the first row or column
-    ],
-    # Chance: NumPy's global state for the generator that was given, a seed of one's own
-    "global-random-state": [
-        *((NUMPY, f"rng.{name}(REST)", f"np.random.{name}(REST)") for name in GENERATORS),
-        (NUMPY, "rng.integers(REST)", "np.random.randint(REST)"),
-    ],
-    "own-seed": [(NUMPY, "M.random.default_rng(REST)", "M.random.default_rng(0)")],
-    # Models and training: graphs kept, a schedule
-    "detached": [(TORCH, "def D", "D.detach()")],
-    "detach-dropped": [(TORCH, "A.detach()", "A")],
-    "learning-rate-schedule": [
-        (TORCH, "A.step()", "(A.step(), [group.update(lr=0.9 * group['lr']) for group in A.param_groups])"),
-    ],
-}
+def _arguments(graded: GradedText, call: ast.Call) -> Iterator[Edit]:
+    """Yield each argument as None, and each one left out."""
+    arguments = sorted([*call.args, *call.keywords], key=graded.span)
+    for one in arguments:
+        yield *graded.span(one.value if isinstance(one, ast.keyword) else one), "(None)"
+    spans = [graded.span(argument) for argument in arguments]
+    for (start, _), (end, _) in itertools.pairwise(spans):
+        yield start, end, ""  # with the comma that follows
+    if len(spans) > 1:
+        yield spans[-2][1], spans[-1][1], ""

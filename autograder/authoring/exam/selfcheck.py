@@ -1,6 +1,6 @@
 """The grader's own exam: the solution earns all, the handout nothing, and whatever is wrong is caught.
 
-Collect variants of the solution, grade each, judge what became of it, report:
+Gather variants of the solution, grade each, judge what became of it:
 
 - each mistake of the catalogue loses points on its own function and on no other, and is called by its own name;
 - right answers in other styles lose nothing and get no hint;
@@ -18,11 +18,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,18 +34,19 @@ from autograder.authoring.cache import (
     digest_of_mistake,
     engine_digest,
     names_in,
+    names_of,
     used_text,
 )
 from autograder.authoring.catalogue import marks
-from autograder.authoring.exam.contract import CONTRACT, contract_complaints, read_contract, text_of
+from autograder.authoring.exam.contract import CONTRACT, Clause, contract_complaints, read_contract, text_of
 from autograder.authoring.exam.mutants import Variant, mutants_of
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
 from autograder.authoring.handout.release import handout_files, not_independent
 from autograder.checking.handout import COPIES
 from autograder.grading.assignment import Assignment, Item, load_assignment
 from autograder.grading.compare import compare
-from autograder.grading.fixtures import MANIFEST, Case, Expectation, Fixtures
-from autograder.grading.grader import Grader, Grading, Runner
+from autograder.grading.fixtures import MANIFEST, Case, Fixtures, plain_lines
+from autograder.grading.grader import Grader, Grading
 from autograder.grading.hints import NAMED
 from autograder.sandbox.calls import Observation, Outcome, Program, Raised, Request, Returned
 from autograder.sandbox.interpreter import run_in_subprocess
@@ -58,13 +57,16 @@ from autograder.vocabulary.files import RECORD, is_ignored
 from autograder.vocabulary.report import Report, from_json, to_json
 
 NOT_HELD = "The exam could not be held"
-UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading)"
+UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading): {}."
+UNTESTED = "{} is not tested: none of its mistakes ({}) loses points on {}."
 NO_CONTRACT = (
     f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
     "habits {} lose nothing and are not marked as equivalent."
 )
+NEEDLESS = "Line {} of the solution is marked as equivalent, but no change of it keeps all points: {}"
+MOST_LISTED = 10  # of these, without a contract
 FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its start
-TODO = re.compile(r"# TODO: (.*)")
+TODO = "# TODO: "
 DEFINITION = ast.FunctionDef | ast.ClassDef
 
 Progress = Callable[[int, int], None]
@@ -72,24 +74,30 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a variant.
+    """What is to become of a variant, and what became of it.
 
-    lost_on   item → points that it lost there; of a mutant that is done with once a case fails, that case's share
-    named     every name that its report gave
-    own       item → points, of its function
-    report    of a whole submission
+    items       that it is graded on
+    in_full     whether all cases count, or it is done with once one fails
+    is_stored   whether the fixtures hold what it answers
+    key         digest of all that the result depends on
+    lost_on     item → points that it lost there; where it was done with early, of cases that were not reached as well
+    named       every name that its answers were given
+    report      of a whole submission
     """
 
     variant: Variant
+    items: tuple[Item, ...] = ()
+    in_full: bool = True
+    is_stored: bool = False
+    key: str = ""
     lost_on: Mapping[str, float] = field(default_factory=dict)
-    named: frozenset[str] = frozenset()
-    own: Mapping[str, float] = field(default_factory=dict)
+    named: Collection[str] = ()
     report: Report | None = None
 
     @property
     def lost(self) -> float:
         """Points lost on its own function."""
-        return round(sum(points for item, points in self.lost_on.items() if item in self.own), 2)
+        return round(sum(self.lost_on.get(item.id, 0) for item in self._own), 2)
 
     @property
     def spilt(self) -> float:
@@ -99,7 +107,11 @@ class Fate:
     @property
     def of(self) -> float:
         """The points of its function."""
-        return sum(self.own.values())
+        return sum(item.points for item in self._own)
+
+    @property
+    def _own(self) -> list[Item]:
+        return [item for item in self.items if item.function == self.variant.function]
 
     @property
     def share(self) -> float:
@@ -119,56 +131,71 @@ class Fate:
     @property
     def naming(self) -> str:
         """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
-        if not self.named:
-            return "not"
-        return "rightly" if self.variant.slug in self.named else "wrongly"
+        return "not" if not self.named else "rightly" if self.variant.slug in self.named else "wrongly"
 
     @property
     def complaints(self) -> list[str]:
         """What should not be. A mutant need but lose; a mistake nowhere else, and under no other name."""
-        variant, slug = self.variant, self.variant.slug
-        if variant.family != "mistake":
-            where = f"line {variant.line}, {variant.function}{f' ({variant.name})' if slug else ''}"
-            is_open = self.survived and not variant.reason
-            change = f"{variant.before} → {variant.after}"
-            return [f"This change of the solution loses nothing. {where}: {change}"] if is_open else []
-        wrong = {
-            f"{slug} is not caught.": self.lost == 0,
-            f"{slug} loses {self.spilt:g} points on other functions than {variant.function}.": self.spilt,
-            f"{slug} is called {', '.join(sorted(self.named))}.": self.naming == "wrongly",
-        }
-        return [sentence for sentence, holds in wrong.items() if holds]
+        variant, slug, items = self.variant, self.variant.slug, self.report.items if self.report else ()
+        match variant.family:
+            case "solution":
+                wrong = [item for item in items if item.verdict != "passed"]
+                return [f"The solution fails {item.item}: {item.message.partition(chr(10))[0]}" for item in wrong]
+            case "handout":
+                started = ", ".join(item.item for item in items if item.verdict != "missing")
+                return [f"The untouched handout is not told that it is unfinished in {started}."] if started else []
+            case "answer":
+                wrong = [item for item in items if item.verdict != "passed" or item.hint or item.mistakes]
+                why = [f"{item.item} is {item.verdict}: {item.message.partition(chr(10))[0]}" for item in wrong]
+                return [f"{slug} is a right answer, but {reason}" for reason in why[:1]]
+            case "mistake":
+                sentences = {
+                    f"{slug} is not caught.": self.lost == 0,
+                    f"{slug} loses {self.spilt:g} points on other functions than {variant.function}.": self.spilt,
+                    f"{slug} is called {', '.join(sorted(self.named))}.": self.naming == "wrongly",
+                }
+                return [sentence for sentence, holds in sentences.items() if holds]
+        where = f"line {variant.line}, {variant.function}{f' ({variant.name})' if slug else ''}"
+        is_open = self.survived and not variant.reason
+        change = f"{variant.before} → {variant.after}"
+        return [f"This change of the solution loses nothing. {where}: {change}"] if is_open else []
 
 
 @dataclass(frozen=True)
 class Exam:
     """All that was found; `complaints` is empty where the kit may be released.
 
-    right_answers   name → what is to be said of it; "" where it earned all, and was told nothing
-    clauses         of the contract: all, tested by a mistake, not graded; None where the assignment has no contract,
-                    or only a sample was tried
-    notes           what is missing without making a grade wrong
-    unmarked        changes that lose nothing, at lines that are not marked, where a complaint says so
+    fates       of the solution, the untouched handout, mistakes, mutants, right answers
+    clauses     of the contract: all, tested by a mistake, not graded; None where the assignment has no contract,
+                or only a sample was tried
+    notes       what is missing without making a grade wrong
+    unmarked    changes that lose nothing, at lines that are not marked, where a complaint says so
     """
 
-    solution: Report
-    handout: Report
     fates: tuple[Fate, ...]
-    complaints: tuple[str, ...]
-    right_answers: Mapping[str, str] = field(default_factory=dict)
+    complaints: tuple[str, ...] = ()
     clauses: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
     unmarked: tuple[Variant, ...] = ()
 
+    def of(self, *families: str) -> list[Fate]:
+        """What became of the variants of these families."""
+        return [fate for fate in self.fates if fate.variant.family in families]
+
+    def points(self, family: str) -> tuple[float | None, float]:
+        """What the solution or the untouched handout earned, and of how much."""
+        (report,) = (fate.report for fate in self.of(family) if fate.report)
+        return report.points, report.max_points
+
     @property
     def mistakes(self) -> list[Fate]:
         """What became of the catalogue."""
-        return [fate for fate in self.fates if fate.variant.family == "mistake"]
+        return self.of("mistake")
 
     @property
     def mutants(self) -> list[Fate]:
         """What became of the mutants."""
-        return [fate for fate in self.fates if fate.variant.family != "mistake"]
+        return self.of("parameter", "habit", "operator")
 
     @property
     def costs(self) -> list[Fate]:
@@ -186,114 +213,73 @@ def selfcheck(
     cache: Path | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Exam:
-    """Grade the solution, the handout, every mistake, every right answer in another style and every mutant.
+    """Grade the solution, the handout, every mistake, every mutant and every right answer in another style.
 
     every      of mistakes and mutants the first of each function and family and each so many-th after it, of right
                answers likewise
     function   whose mistakes and mutants alone are tried, and whose items of right answers; "" for those of all
-    cache      the folder where results of mistakes and mutants are kept, to be taken over while nothing has changed
+    cache      the folder where results are kept, to be taken over while nothing has changed
     """
-    # Collect
+    # Gather
     solution, contract = solution_source(assignment), read_contract(assignment)
-    every_variant = [*known_mistakes(assignment), *mutants_of(solution, assignment.functions)]
-    tried, seen = list[Variant](), Counter[tuple[str, str]]()
-    for variant in every_variant:
-        kind = variant.function, variant.family
-        if seen[kind] % every == 0 and function in ("", variant.function):
-            tried.append(variant)
-        seen[kind] += 1
-    is_whole = every == 1 and not function
-    texts = {"solution": solution, "handout": assignment.untouched_source()}
-    submissions = [Variant("text", name, "", text) for name, text in texts.items()]
-    submissions += [
-        Variant("text", path.stem, function, path.read_text(encoding="utf-8"))
-        for path in right_answer_paths(assignment)[::every]
+    wrong = [*known_mistakes(assignment), *mutants_of(solution, assignment.functions)]
+    places = defaultdict[tuple[str, str], Iterator[int]](count)  # among those of a function and a family
+    sample = [one for one in wrong if next(places[one.function, one.family]) % every == 0]
+    answers = right_answer_paths(assignment)[::every]
+    variants = [
+        Variant("solution", "solution", "", solution),
+        Variant("handout", "handout", "", assignment.untouched_source()),
+        *(one for one in sample if function in ("", one.function)),
+        *(Variant("answer", path.stem, function, path.read_text(encoding="utf-8")) for path in answers),
     ]
 
-    # Run
-    clauses = contract or ()
+    # Grade
+    clauses, is_whole = contract or (), every == 1 and not function
     named = {(name, clause.function) for clause in clauses for name in clause.mistakes}
-    run = Run(Grader.of(assignment, fixtures, counterexamples=False), solution, named, cache)
-    every_fate = run.fates([*submissions, *tried], jobs, progress)
-    own, handout, *others = (fate.report for fate in every_fate if fate.report is not None)
-    fates = every_fate[len(submissions) :]
-
-    # Judge
-    right_answers = {}
-    for variant, report in zip(submissions[2:], others, strict=True):
-        wrong = next((one for one in report.items if one.verdict != "passed" or one.hint or one.mistakes), None)
-        failing = wrong and f"{wrong.item} is {wrong.verdict}: {wrong.message.partition(chr(10))[0]}"
-        right_answers[variant.slug] = f"{variant.slug} is a right answer, but {failing}" if wrong else ""
-    graded, not_tested = [clause for clause in clauses if clause.mistakes], list[str]()
-    for clause in graded if is_whole else ():
-        lost_on = {
-            item
-            for fate in fates
-            if fate.variant.name in clause.mistakes and clause.is_about(fate.variant.function)
-            for item in fate.lost_on
-        }
-        if lost_on.isdisjoint(clause.items):
-            none = f"none of its mistakes ({', '.join(clause.mistakes)}) loses points on {', '.join(clause.items)}"
-            not_tested.append(f"{clause.place} is not tested: {none}.")
-    needless = marks(solution) if is_whole else {}
-    for fate in fates:
-        if fate.survived:
-            needless.pop(fate.variant.line, None)
-
-    # Report
-    drafts = not_independent(assignment)  # functions whose cases and clauses are still to be added to
-    mistakes = [fate for fate in fates if fate.variant.family == "mistake"]
-    unnamed = [fate.variant.slug for fate in mistakes if fate.lost and fate.naming == "not"]
-    open_mutants = [fate for fate in fates if fate.complaints and fate.variant.family != "mistake"]
-    changed = [fate for fate in open_mutants if fate.variant.slug]
-    pending = [fate for fate in open_mutants if fate.variant.function in drafts]  # which says nothing against it yet
-    pending += [] if contract else [fate for fate in changed if fate not in pending]
-    started = [item.item for item in handout.items if item.verdict != "missing"]
-    complaints = [
-        *(
-            f"The solution fails {item.item}: {item.message.splitlines()[0]}"
-            for item in own.items
-            if item.verdict != "passed"
-        ),
-        *([f"The untouched handout is not told that it is unfinished in {', '.join(started)}."] if started else []),
-        *stale_handout(assignment),
-        *(told for fate in fates if fate not in pending for told in fate.complaints),
-        *filter(None, right_answers.values()),
-        *(contract_complaints(clauses, assignment, solution, every_variant, drafts) if contract else ()),
-        *not_tested,
-        *(
-            f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
-            for line, reason in needless.items()
-        ),
-    ]
-    notes = [
-        *missing(assignment, {variant.function for variant in every_variant if variant.family == "mistake"}),
-        *([f"{UNNAMED}: {', '.join(unnamed)}."] if unnamed else ()),
-        *(f"{clause.place} has no mistake yet." for clause in clauses if clause.is_open and clause.function in drafts),
-        *(() if contract else [NO_CONTRACT.format(len(changed))]),
-        *(told for fate in pending if contract or not fate.variant.slug for told in fate.complaints),
-    ]
-    counted = len(clauses), len(graded) - len(not_tested), sum(bool(clause.not_graded) for clause in clauses)
-    return Exam(
-        own,
-        handout,
-        tuple(fates),
-        tuple(complaints),
-        right_answers,
-        clauses=counted if contract and is_whole else None,
-        notes=tuple(notes),
-        unmarked=tuple(fate.variant for fate in open_mutants if fate not in pending),
+    grader = Grader.of(assignment, fixtures, counterexamples=False)
+    fates = graded(
+        grader, planned(grader, solution, variants, named), ResultCache.of(cache, assignment), jobs, progress
     )
 
+    # Judge
+    drafts = not_independent(assignment)  # functions whose cases and clauses are still to be added to
+    unnamed = [fate.variant.slug for fate in fates if fate.lost and fate.naming == "not" and not fate.variant.line]
+    survivors = [fate for fate in fates if fate.variant.line and fate.complaints]
+    changed = [fate for fate in survivors if fate.variant.slug and not contract]  # a clause would ask for them
+    pending = [fate for fate in survivors if fate.variant.function in drafts or fate in changed]
+    listed = [fate for fate in pending if fate not in changed[MOST_LISTED:]]
+    bound = [clause for clause in clauses if clause.mistakes]
+    untested = [clause for clause in bound if is_whole and not is_tested(clause, fates)]
+    kept = {fate.variant.line for fate in fates if fate.survived}
+    needless = {line: reason for line, reason in marks(solution).items() if is_whole and line not in kept}
+    complaints = [
+        *(told for fate in fates if fate not in pending for told in fate.complaints),
+        *stale_handout(assignment),
+        *(contract_complaints(clauses, assignment, solution, wrong, drafts) if contract else ()),
+        *(UNTESTED.format(c.place, ", ".join(c.mistakes), ", ".join(c.items)) for c in untested),
+        *(NEEDLESS.format(line, reason) for line, reason in needless.items()),
+    ]
+    notes = [
+        *missing(assignment, {variant.function for variant in wrong if variant.family == "mistake"}),
+        *([UNNAMED.format(", ".join(unnamed))] if unnamed else ()),
+        *(f"{clause.place} has no mistake yet." for clause in clauses if clause.is_open and clause.function in drafts),
+        *(() if contract else [NO_CONTRACT.format(len(changed))]),
+        *(told for fate in listed for told in fate.complaints),
+        *([f"So do {len(changed) - MOST_LISTED} more."] if len(changed) > MOST_LISTED else ()),
+    ]
+    counts = len(clauses), len(bound) - len(untested), sum(bool(clause.not_graded) for clause in clauses)
+    unmarked = tuple(fate.variant for fate in survivors if fate not in pending)
+    return Exam(tuple(fates), tuple(complaints), counts if contract and is_whole else None, tuple(notes), unmarked)
 
-# Collect
+
+# Gather
 
 
 def known_mistakes(assignment: Assignment) -> list[Variant]:
     """The catalogue, imported in a process of its own; each mistake stands below the solution."""
     solution = solution_source(assignment)
     rows = run_in_subprocess(_catalogue, assignment.folder)
-    return [Variant("mistake", slug, function, f"{solution}\n\n{source}") for slug, function, source in rows]
+    return [Variant("mistake", slug, function, f"{solution}\n\n{text}", text) for slug, function, text in rows]
 
 
 def _catalogue(folder: Path) -> list[tuple[str, str, str]]:
@@ -306,186 +292,127 @@ def right_answer_paths(assignment: Assignment) -> list[Path]:
     return sorted((assignment.folder / "right_answers").glob("*.py"))
 
 
-# Run
+# Grade
 
 
-class _Task(NamedTuple):
-    """A variant to grade on these items.
+def planned(
+    grader: Grader, solution: str, variants: Sequence[Variant], named: Collection[tuple[str, str]]
+) -> list[Fate]:
+    """Say of each variant what it is graded on, the items that can feel it, and on what its result depends.
 
-    in_full     whether all cases count, not just the first that fails
-    is_stored   whether the fixtures hold what it answers
-    key         digest of all that the result depends on
+    That is the engine and the machine, the items and their stored cases, what the graded functions use of the solution,
+    and the text that the variant changes.
+
+    named   the mutants, by name and function, that clauses rest on
     """
+    assignment, fixtures = grader.assignment, grader.fixtures
+    uses = {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
+    manifest = (assignment.folder / MANIFEST).read_bytes()
+    is_own = hashlib.sha256(plain_lines(manifest)).hexdigest() == fixtures.sha256  # not another term's set
+    digests: Mapping[str, str] = json.loads(manifest)["files"]
+    answers = json.loads(path.read_bytes()) if (path := assignment.folder / MISTAKES).is_file() and is_own else {}
+    judged_here = {case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)}
+    first = {one.function: one.slug for one in reversed(variants) if one.family == "mistake"}
+    engine, fates = engine_digest(assignment), []
+    for variant in variants:
+        function, text = variant.function, variant.text
+        felt, names, is_stored = {function}, {function}, False
+        in_full = not variant.line or not {(variant.name, function), (variant.name, "")}.isdisjoint(named)
+        if variant.family == "mistake":
+            callers = first[function] == variant.slug
+            felt = felt_by(text, uses, callers=callers)
+            names = felt | names_of(text)
+            if felt == {function} - judged_here and not callers:
+                is_stored = answers.get(variant.slug) == digest_of_mistake(solution, function, text)
+        elif variant.is_whole:
+            felt, names, text = {function} if function else {*assignment.functions}, set(), variant.source
+        items = tuple(item for item in assignment.items if item.function in felt)
+        cases = [digests.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
+        used = used_text(solution, names) if names else ""
+        key = digest("exam", engine, is_own or fixtures.sha256, used, text, in_full, is_stored, items, cases)
+        fates.append(Fate(variant, items, in_full, is_stored, key))
+    return fates
 
-    variant: Variant
-    items: tuple[Item, ...]
-    in_full: bool
-    is_stored: bool
-    key: str
+
+def graded(grader: Grader, fates: Sequence[Fate], results: ResultCache, jobs: int, progress: Progress) -> list[Fate]:
+    """Grade these variants, but for what is known from earlier exams."""
+    known = results.known({fate.key for fate in fates})
+    waiting = {fate.key: fate for fate in fates if fate.key not in known}
+    runs, done = sum(not fate.is_stored for fate in waiting.values()), count(1)
+
+    def grade(fate: Fate, sandbox: Sandbox) -> tuple[bytes, bool]:
+        result, timed_out = _graded(grader, fate, sandbox)
+        progress(next(done), len(waiting))
+        return json.dumps(result).encode(), timed_out
+
+    outcomes = in_sandboxes(grade, [*waiting.values()], min(jobs, 1 + runs // FOR_A_SERVER))
+    fresh = dict(zip(waiting, outcomes, strict=True))
+    results.keep({key: result for key, (result, timed_out) in fresh.items() if not timed_out})  # of a busy machine
+    known |= {key: result for key, (result, _) in fresh.items()}
+    rows = (json.loads(known[fate.key]) for fate in fates)
+    return [
+        replace(fate, lost_on=lost_on, named=names, report=report and from_json(report))
+        for fate, (lost_on, names, report) in zip(fates, rows, strict=True)
+    ]
 
 
-class Run:
-    """What grades variants of a solution, and knows the results of earlier exams.
-
-    A result depends on the engine and the machine, the items and their stored cases, what the graded functions use of
-    the solution, and the text that the variant changes.
-    """
-
-    def __init__(
-        self, grader: Grader, solution: str, named: Collection[tuple[str, str]] = (), cache: Path | None = None
-    ) -> None:
-        """Take over results in the folder `cache`; `named` are variants by name and function that clauses rest on."""
-        assignment, fixtures = grader.assignment, grader.fixtures
-        self.grader, self.solution, self.named = grader, solution, named
-        try:
-            self._engine = engine_digest(assignment)
-        except PackageNotFoundError:  # the exam itself says what is missing
-            cache, self._engine = None, ""
-        self._cache = ResultCache.of(cache, assignment)
-        self._definitions = {node.name: node for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
-        self._uses = {name: names_in(node) for name, node in self._definitions.items()}
-        manifest = (assignment.folder / MANIFEST).read_bytes()
-        self._files: dict[str, str] = json.loads(manifest)["files"]
-        self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
-        self._stored = json.loads(texts.read_bytes()) if (texts := assignment.folder / MISTAKES).is_file() else {}
-        self._has_witness = {
-            case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)
-        }
-
-    def fates(self, variants: Sequence[Variant], jobs: int, progress: Progress) -> list[Fate]:
-        """Grade variants on the items that can feel them, but what is known from earlier exams."""
-        first = {variant.function: variant.slug for variant in reversed(variants) if variant.family == "mistake"}
-        tasks = [self._task(one, callers=first.get(one.function) == one.slug) for one in variants]
-        known = self._cache.known({task.key for task in tasks})
-        waiting = {task.key: task for task in tasks if task.key not in known}
-        runs, done = sum(not task.is_stored for task in waiting.values()), count(1)
-
-        def grade(task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
-            graded = self._grade(task, sandbox)
-            progress(next(done), len(waiting))
-            return graded
-
-        outcomes = in_sandboxes(grade, [*waiting.values()], min(jobs, 1 + runs // FOR_A_SERVER))
-        fresh = dict(zip(waiting, outcomes, strict=True))
-        rows = {key: json.dumps(row).encode() for key, (row, _) in fresh.items()}
-        self._cache.keep({key: row for key, row in rows.items() if fresh[key][1]})
-        known |= rows
-        fates = []
-        for variant, task in zip(variants, tasks, strict=True):
-            lost_on, names, report = json.loads(known[task.key])
-            own = {item.id: item.points for item in task.items if item.function == variant.function}
-            fates.append(Fate(variant, lost_on, frozenset(names), own, report and from_json(report)))
-        return fates
-
-    def _task(self, variant: Variant, *, callers: bool) -> _Task:
-        felt, text, used, function = {variant.function}, variant.source, "", variant.function
-        in_full, is_stored = not {(variant.name, function), (variant.name, "")}.isdisjoint(self.named), False
-        if variant.family == "text":
-            felt, in_full = ({function} if function else {*self.grader.assignment.functions}), True
-        elif variant.family == "mistake":
-            text, in_full = text[len(self.solution) :], True
-            felt = felt_by(text, self._uses, callers=callers)
-            if self._is_own and felt == {function} - self._has_witness and not callers:
-                is_stored = self._stored.get(variant.slug) == digest_of_mistake(self.solution, function, text)
-            used = used_text(self.solution, {*felt, *names_in(ast.parse(text))})
-        else:  # the function's lines; of a method those of the whole text
-            if node := self._definitions.get(function):
-                rest = len(self.solution.splitlines()) - (node.end_lineno or 0)
-                lines = text.splitlines()
-                text = "\n".join(lines[node.lineno - 1 : len(lines) - rest])
-            used = used_text(self.solution, felt)
-        items = tuple(item for item in self.grader.assignment.items if item.function in felt)
-        cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
-        parts = self._engine, self._is_own, used, text, in_full, is_stored, items, cases
-        return _Task(variant, items, in_full, is_stored, digest("exam", *parts))
-
-    def _grade(self, task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
-        """Grade a variant: what it lost by item, its names, its report as data.
-
-        Say also whether the result may be kept: what a busy machine may have cost is graded again.
-        """
-        if not task.in_full:
-            return self._first_loss(task, sandbox)
-        variant, submission = task.variant, Submission("selfcheck", "selfcheck.py", "", task.variant.source)
-        if variant.family == "text":
-            report = self.grader.grade(submission, sandbox, task.items)
-            if report.status == "not_graded":
-                raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
-            return [{}, [], to_json(report)], all(item.verdict != "timed_out" for item in report.items)
-        runner: Runner = sandbox
-        if task.is_stored:
-            submission = replace(submission, functions={})  # of which nothing is read
-            runner = StoredAnswers(variant.slug, self._cases_of(task))
+def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bool]:
+    """Grade a variant: what it lost by item, its names, the report of a whole submission; whether a case timed out."""
+    submission = Submission("selfcheck", "selfcheck.py", "", fate.variant.source)
+    if fate.variant.is_whole:
+        report = grader.grade(submission, sandbox, fate.items)
+        if report.status == "not_graded":
+            raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
+        return [{}, [], to_json(report)], any(item.verdict == "timed_out" for item in report.items)
+    by_id = {case.id: case for item in fate.items for case in grader.fixtures.of_item(item.id)}
+    runner = Shortened(sandbox, [by_id[name] for name in grader.fixtures.requests(fate.items)], fate)
+    try:
         with np.errstate(all="ignore"):
-            try:
-                grading = Grading.of(self.grader, submission, runner, task.items)
-            except SandboxError as error:
-                raise GraderFault(f"{NOT_HELD}: {error}") from error
-        lost, names = {}, set[str]()
-        for item in task.items:
-            verdicts = grading.judged[item.id]
-            if failed := [one for one in verdicts if not one.passed]:
-                lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
-                first = next((one for one in failed if not one.withheld), None)
-                names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
-        timed_out = [
-            one for verdicts in grading.judged.values() for one in verdicts if one.result.verdict == "timed_out"
-        ]
-        return [lost, sorted(names), None], not timed_out
-
-    def _cases_of(self, task: _Task) -> list[Case]:
-        """List the cases of a task in the order in which they are run."""
-        fixtures = self.grader.fixtures
-        cases = {case.id: case for item in task.items for case in fixtures.of_item(item.id)}
-        return [cases[name] for name in fixtures.requests(task.items)]
-
-    def _first_loss(self, task: _Task, sandbox: Sandbox) -> tuple[list[Any], bool]:
-        """Run the cases of a mutant until one fails."""
-        assignment, fixtures = self.grader.assignment, self.grader.fixtures
-        requests, cases = fixtures.requests(task.items), iter(self._cases_of(task))
-        failed: list[str] = []
-
-        def fails(request: Request, outcome: Outcome) -> bool:
-            seen = outcome.observation
-            with np.errstate(all="ignore"):
-                if seen is None or compare(next(cases).expected, seen) is not None:
-                    failed.append(request.item)
-            return bool(failed)
-
-        given = (self.grader.given, self.grader.probes)
-        source, allowed = task.variant.source, assignment.only_packages
-        program = Program(assignment.module, source, *given, assignment.needs_torch, allowed)
-        try:
-            outcomes = sandbox.run(program, [*requests.values()], load_timeout=assignment.load_timeout, enough=fails)
-        except SandboxError as error:
-            raise GraderFault(f"{NOT_HELD}: {error}") from error
-        if outcomes[0].loading:
-            failed.append(task.items[0].id)
-        lost = {item.id: item.points / len(fixtures.of_item(item.id)) for item in task.items if item.id in failed}
-        return [lost, [], None], all(outcome.status != "timed_out" for outcome in outcomes)
+            grading = Grading.of(grader, replace(submission, functions={}), runner, fate.items)
+    except SandboxError as error:
+        raise GraderFault(f"{NOT_HELD}: {error}") from error
+    lost, names = {}, set[str]()
+    for item in fate.items:
+        verdicts = grading.judged[item.id]
+        if failed := [one for one in verdicts if not one.passed]:
+            lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
+            first = next((one for one in failed if not one.withheld), None)
+            names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
+    every = [one.result.verdict for verdicts in grading.judged.values() for one in verdicts]
+    return [lost, sorted(names), None], "timed_out" in every
 
 
-class StoredAnswers(NamedTuple):
-    """What runs nothing: it answers as the fixtures say that a mistake does, in these cases."""
+class Shortened(NamedTuple):
+    """A sandbox that runs no more of these cases than a variant needs: none where its answers are stored."""
 
-    slug: str
+    sandbox: Sandbox
     cases: Sequence[Case]
+    fate: Fate
     layers: tuple[str, ...] = ()
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
-        """Return what the mistake does in each case."""
-        return [
-            Outcome("observed", raised=wrong)
-            if isinstance(wrong := case.mistakes.get(self.slug), Raised)
-            else Outcome("observed", observation_with(case.expected, wrong or Observation({}, {})))
-            for case in self.cases
-        ]
+        """Return the outcomes; those after the first that is wrong, if that is enough, are `not_run`."""
+        if self.fate.is_stored:
+            return [stored_outcome(case, self.fate.variant.slug) for case in self.cases]
+        cases = iter(() if self.fate.in_full else self.cases)
+
+        def enough(request: Request, outcome: Outcome) -> bool:
+            case, seen = next(cases, None), outcome.observation
+            return case is not None and (seen is None or compare(case.expected, seen) is not None)
+
+        return self.sandbox.run(program, requests, load_timeout=load_timeout, enough=enough)
 
 
-def observation_with(expected: Sequence[Expectation], wrong: Observation) -> Observation:
-    """Make up an observation of which all is as expected that is not wrong, but for an example of a student's own."""
+def stored_outcome(case: Case, slug: str) -> Outcome:
+    """What a mistake does in a case as the case says, which holds what differs from the truth.
+
+    All else is as expected, but for an example of a student's own.
+    """
+    wrong = case.mistakes.get(slug, Observation({}, {}))
+    if isinstance(wrong, Raised):
+        return Outcome("observed", raised=wrong)
     returned, facts = dict[str, Returned](), dict[str, Any]()
-    for one in sorted(expected, key=lambda one: not one.like):
+    for one in sorted(case.expected, key=lambda one: not one.like):
         names = [name for name in (one.like, one.name) if name]
         if one.kind == "error":
             facts |= {one.name: {"types": [one.value["type"]], "message": " ".join(one.value.get("mentions", ()))}}
@@ -495,7 +422,13 @@ def observation_with(expected: Sequence[Expectation], wrong: Observation) -> Obs
             dtype, graph = one.dtype or one.array.dtype.name, bool(one.attached)
             right = Returned("tensor", "", dtype, one.array.shape, graph, one.array)
             returned |= dict.fromkeys(names, wrong.returned.get(one.like, right))
-    return Observation(returned | {**wrong.returned}, facts | {**wrong.facts})
+    return Outcome("observed", Observation(returned | {**wrong.returned}, facts | {**wrong.facts}))
+
+
+def is_tested(clause: Clause, fates: Sequence[Fate]) -> bool:
+    """Whether a mistake that violates the clause loses points on one of its items."""
+    own = [fate for fate in fates if fate.variant.name in clause.mistakes and clause.is_about(fate.variant.function)]
+    return not all(fate.lost_on.keys().isdisjoint(clause.items) for fate in own)
 
 
 def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True) -> set[str]:
@@ -512,7 +445,7 @@ def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True)
     return felt
 
 
-# Report
+# The handout, and what may be missing
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
@@ -545,12 +478,8 @@ def missing(assignment: Assignment, known: Collection[str]) -> list[str]:
     text, functions = text_of(assignment), assignment.functions
     listing = [item for item in assignment.items if not item.laws]
     return [
-        *(
-            f"No mistake is known of {name}: nobody who gets it wrong is told why."
-            for name in functions
-            if name not in known
-        ),
-        *(f"The assignment's text does not name {name}." for name in functions if name not in text),
+        *(f"No mistake is known of {f}: nobody who gets it wrong is told why." for f in functions if f not in known),
+        *(f"The assignment's text does not name {f}." for f in functions if f not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in listing if not item.hidden),
         *todos(assignment.folder),
@@ -560,8 +489,8 @@ def missing(assignment: Assignment, known: Collection[str]) -> list[str]:
 def todos(folder: Path) -> list[str]:
     """List what `# TODO: …` leaves to the author, with file and line."""
     return [
-        f"{path.parent.name}/{path.name}:{number}: {found[1].strip()}"
+        f"{path.parent.name}/{path.name}:{number}: {line.partition(TODO)[2].strip()}"
         for path in (*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml")))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if (found := TODO.search(line))
+        if TODO in line
     ]
