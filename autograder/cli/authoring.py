@@ -88,7 +88,8 @@ def new(
     if made.cases:
         functions = ", ".join(function.name for function in found.functions if function.name not in made.not_graded)
         print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
-    print(f"{made.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
+    listed = f": `autograder selfcheck --assignment {name}` lists them" if made.cases else f" in fixtures/{name}"
+    print(f"{made.todos} lines say TODO{listed}.")
 
 
 def items(assignment: options.Assignment = None) -> None:

@@ -231,7 +231,16 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
     ("a", "a   float[lambda]"): ("other", "its axes [lambda] are no plain names"),
     ("a=None", ""): ("other", "nothing says what it may be besides None"),
     ("a: Literal[1, 2]", ""): ("other", "no draw is known of Literal[1, 2]"),
-    ("a: Tree", ""): ("other", "no draw is known of Tree"),
+    ("a: Tree", ""): ("other", 'no draw is known of Tree; fixtures/README.md, "Other objects", says how'),
+    ("rng", ""): ("other", 'no draw is known of rng; fixtures/README.md, "Seeded generators"'),
+    ("a: np.random.Generator", ""): ("other", 'no draw is known of np.random.Generator; fixtures/README.md, "Seeded'),
+    ("axes", ""): ("other", 'no draw is known of axes; fixtures/README.md, "Plots and printed text"'),
+    ("a: Callable[[int], None]", ""): (
+        "other",
+        'no draw is known of Callable[[int], None]; fixtures/README.md, "Callb',
+    ),
+    ("a: dict[str, list]", ""): ("other", 'no draw is known of dict[str, list]; fixtures/README.md, "Text, dictionar'),
+    ("a: list[str]", "a   list[str]   words"): ("other", ""),
 }
 
 
@@ -309,6 +318,7 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a: str, how='up'", "", "return a.upper() if how == 'up' else a"): {"returns": None},
     ("a: list[str]", "", "return {word: a.count(word) for word in a}"): {"returns": None},
     ("a: dict[str, int]", "", "return max(a, key=a.get)"): {"returns": None},
+    ("a: int", "", "return lambda x: x + a"): {"problem": 'it returns a function; fixtures/README.md, "Functions as'},
     ("f: 'Callable[[float, float], float]', a: float", "", "return f(a, 2 * a)"): {
         "returns": "float", "kind": "a number",
     },
@@ -358,7 +368,7 @@ def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:
 
 
 def test_refusals_name_sections_that_the_guide_has() -> None:
-    for section in (new.CLASSES, new.OBJECTS, new.OUTPUT, new.GRADABLE):
+    for section in new.SECTIONS.values():
         assert re.search(rf"^##+ {re.escape(section)}$", GUIDE, re.MULTILINE)
 
 
@@ -449,7 +459,9 @@ def test_file_that_answers_nothing_is_written_with_its_todos(tmp_path: Path) -> 
     (tmp_path / "s.py").write_text('def planted(tree: "Tree"):\n    return tree.depth\n')
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
-    assert "1 item, 0 cases." in done.stdout
+    assert "0 items, 0 cases." in done.stdout
+    assert "2 lines say TODO in fixtures/made." in done.stdout
+    assert "\n[[item]]" not in (tmp_path / "fixtures" / "made" / "items.toml").read_text()
     assert "Not graded yet: planted (tree: no draw is known of Tree; " in done.stdout
     assert run(tmp_path, "fixtures", "regenerate").returncode == 3
 

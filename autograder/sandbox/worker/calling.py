@@ -136,7 +136,7 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     changed = [name for name in params.get("changes", ()) if name in inputs]
     rounds, afterwards = [first], []
     for entry in params["calls"]:
-        others = {name: inputs[value["input"]] if isinstance(value, dict) else value for name, value in entry.items()}
+        others = {name: inputs[value["input"]] if name in inputs else value for name, value in entry.items()}
         rounds.append(first | others)
     answers = []
     for named in rounds:
