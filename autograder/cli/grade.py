@@ -53,10 +53,8 @@ WRITTEN = {  # what `grade` writes, for people
 
 
 def grade(
-    paths: Annotated[
-        list[Path], typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files.")
-    ],
-    out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
+    paths: Annotated[list[Path], options.argument(None, "A folder of submissions, one student's folder, or files.")],
+    out: Annotated[Path, options.path("--out", "Where reports, pages and grades.csv go.")],
     jobs: options.Jobs = options.CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
     replace: options.Replace = False,

@@ -45,10 +45,7 @@ NO_RULES = "No rules are applied any more: grades.csv holds what the grader gave
 
 
 def gradebook(
-    grades: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", readable=False, help="What `grade --out` wrote, or a folder of several such."),
-    ],
+    grades: Annotated[Path, options.argument("DIR", "What `grade --out` wrote, or a folder of several such.")],
     policy: options.Policy = None,
     overrides: options.Overrides = None,
     timestamps: options.Timestamps = None,
@@ -84,8 +81,8 @@ def gradebook(
 
 
 def similar(
-    paths: Annotated[list[Path], typer.Argument(readable=False, help="A folder of submissions, or files.")],
-    out: Annotated[Path, typer.Option("--out", readable=False, help="Where the page goes: similar.html.")],
+    paths: Annotated[list[Path], options.argument(None, "A folder of submissions, or files.")],
+    out: Annotated[Path, options.path("--out", "Where the page goes: similar.html.")],
     least: Annotated[
         int, typer.Option("--least", min=1, max=100, help="Show pairs that share as many per cent of one's work.")
     ] = round(100 * LEAST),
@@ -113,17 +110,12 @@ def similar(
 
 
 def serve(
-    grades: Annotated[
-        Path,
-        typer.Argument(metavar="GRADES", readable=False, help="What `grade --out` writes, or a folder of several."),
-    ],
+    grades: Annotated[Path, options.argument("GRADES", "What `grade --out` writes, or a folder of several.")],
     submissions: Annotated[
-        list[Path] | None,
-        typer.Option("--submissions", readable=False, help="What was graded: shows the answers in words."),
+        list[Path] | None, options.path("--submissions", "What was graded: shows the answers in words.")
     ] = None,
     requests: Annotated[
-        Path | None,
-        typer.Option("--requests", readable=False, help="A form's CSV, student,item,reason: who asks for a regrade."),
+        Path | None, options.path("--requests", "A form's CSV, student,item,reason: who asks for a regrade.")
     ] = None,
     name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
@@ -263,10 +255,8 @@ def _finals_lines(out: Path, reports: Sequence[Report], finals: dict[str, Final]
 export_app = typer.Typer(
     add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform."
 )
-GradesArgument = Annotated[
-    Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
-]
-FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The file to write.")]
+GradesArgument = Annotated[Path, options.argument("GRADES_DIR", "The folder that `grade --out` wrote.")]
+FileOption = Annotated[Path, options.path("--out", "The file to write.")]
 
 
 @export_app.command("csv")
@@ -282,12 +272,10 @@ def export_csv(
 @export_app.command("moodle")
 def export_moodle(
     grades: GradesArgument,
-    worksheet: Annotated[
-        Path, typer.Option("--worksheet", readable=False, help="What Moodle's Download grading worksheet gave.")
-    ],
+    worksheet: Annotated[Path, options.path("--worksheet", "What Moodle's Download grading worksheet gave.")],
     out: FileOption,
     feedback: Annotated[
-        Path | None, typer.Option("--feedback-zip", readable=False, help="Write the feedback pages for Moodle, too.")
+        Path | None, options.path("--feedback-zip", "Write the feedback pages for Moodle, too.")
     ] = None,
     roster: options.Roster = None,
     replace: options.ReplaceFile = False,
@@ -312,10 +300,7 @@ def _column_verb(platform: str, what: str) -> None:
     @export_app.command(platform.lower(), help=what)
     def export_column(
         grades: GradesArgument,
-        gradebook: Annotated[
-            Path,
-            typer.Option("--gradebook", readable=False, help="The grades that the platform exported, as they are."),
-        ],
+        gradebook: Annotated[Path, options.path("--gradebook", "The grades that the platform exported, as they are.")],
         column: Annotated[
             str, typer.Option("--column", "--assignment-column", help="The heading of the column, in Canvas whole.")
         ],

@@ -89,9 +89,7 @@ def choose_course(
 
 
 def check(
-    path: Annotated[
-        Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
-    ] = Path(),
+    path: Annotated[Path, options.argument("[DIR]", "The folder with the work to check.")] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item or function; may be repeated.")] = None,
     watching: Annotated[
         bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")

@@ -21,38 +21,23 @@ CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
 CACHE = Path(CACHES) / "autograder" if CACHES else None  # of `selfcheck` and `regenerate`
 
 
+def path(flag: str, text: str, **more: Any) -> Any:
+    """Declare an option that is a path; typer, which says less than the kit does, looks at none."""
+    return typer.Option(flag, readable=False, help=text, **more)
+
+
+def argument(metavar: str | None, text: str) -> Any:
+    """Declare an argument that is a path."""
+    return typer.Argument(metavar=metavar, readable=False, help=text)
+
+
+# What is read before the verb begins. Imports stand inside: the help of a verb needs none of them.
+
+
 def _roster(path: str) -> Any:
-    """Read the roster at a path."""
     from autograder.gradebook.roster import read_roster
 
     return read_roster(Path(path))
-
-
-Assignment = Annotated[
-    str | None,
-    typer.Option("--assignment", help="Which assignment; without it what the files say, all, or the only one."),
-]
-Course = Annotated[
-    Path | None,
-    typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
-]
-Fixtures = Annotated[
-    Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
-]
-Roster = Annotated[
-    Any,
-    typer.Option("--roster", metavar="FILE", parser=_roster, help="A CSV file: which id or address is which student."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier run.")]
-ReplaceFile = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
-
-
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
-
-
-# Where submissions lie, and which of them count
 
 
 def _moment(deadline: datetime | None) -> datetime | None:
@@ -65,34 +50,36 @@ def _moment(deadline: datetime | None) -> datetime | None:
         raise UsageError(f"--deadline {deadline} {error}.") from None
 
 
-Deadline = Annotated[
-    datetime | None,
-    typer.Option("--deadline", callback=_moment, help="Of several submissions, the latest until then counts."),
-]
-ClassZip = Annotated[
-    bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
-]
-Layout = Annotated[
-    platforms.Layout | None,
-    typer.Option("--layout", metavar="NAME", help=f"How submissions are laid out: {', '.join(platforms.LAYOUTS)}."),
-]
+WHICH = "Which assignment; without it what the files say, all, or the only one."
+Assignment = Annotated[str | None, typer.Option("--assignment", help=WHICH)]
+HERE = "The course's folder; else found upwards from here. May stand anywhere."
+Course = Annotated[Path | None, path(COURSE, HERE)]
+Fixtures = Annotated[Path | None, path("--fixtures", "A folder with another set of fixtures.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier run.")]
+ReplaceFile = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time, 1 or more.")]
 
+# Where submissions lie, and which of them count
+
+WHO = "A CSV file: which id or address is which student."
+Roster = Annotated[Any, typer.Option("--roster", metavar="FILE", parser=_roster, help=WHO)]
+UNTIL = "Of several submissions, the latest until then counts."
+Deadline = Annotated[datetime | None, typer.Option("--deadline", callback=_moment, help=UNTIL)]
+DOWNLOADED = "PATH is a zip of the class that you downloaded from your platform."
+ClassZip = Annotated[bool, typer.Option("--class-zip", help=DOWNLOADED)]
+LAID_OUT = f"How submissions are laid out: {', '.join(platforms.LAYOUTS)}."
+Layout = Annotated[platforms.Layout | None, typer.Option("--layout", metavar="NAME", help=LAID_OUT)]
 
 # A course's rules for final grades
 
-Policy = Annotated[
-    Path | None, typer.Option("--policy", readable=False, help="A TOML file: late days, dropped items, excuses.")
-]
-Overrides = Annotated[
-    list[Path] | None,
-    typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment. May be given several times."),
-]
-Timestamps = Annotated[
-    Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
-]
-Replace = Annotated[
-    bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
-]
+Policy = Annotated[Path | None, path("--policy", "A TOML file: late days, dropped items, excuses.")]
+SEVERAL = "A CSV: student,item,points,comment. May be given several times."
+Overrides = Annotated[list[Path] | None, path("--overrides", SEVERAL)]
+Timestamps = Annotated[Path | None, path("--timestamps", "What your platform says of times, or a CSV.")]
+SHOWN = "Write also where a grade or decision that is there changes; all are shown."
+Replace = Annotated[bool, typer.Option("--replace", help=SHOWN)]
 
 
 # The course. What finds it imports numpy, and the help of a verb needs neither.
@@ -131,11 +118,9 @@ def course_first(arguments: Sequence[str]) -> list[str]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     moved: list[str] = []
     rest: list[str] = []
-    waiting = list(arguments[:end])
-    while waiting:
-        word = waiting.pop(0)
-        if word == COURSE and waiting:
-            moved += [word, waiting.pop(0)]
-        else:
-            (moved if word.startswith(f"{COURSE}=") else rest).append(word)
+    waiting = iter(arguments[:end])
+    for word in waiting:
+        value = next(waiting, None) if word == COURSE else None
+        is_course = value is not None or word.startswith(f"{COURSE}=")
+        (moved if is_course else rest).extend([word] if value is None else [word, value])
     return [*moved, *rest, *arguments[end:]]
