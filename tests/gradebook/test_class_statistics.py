@@ -27,7 +27,9 @@ from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Re
 # Items of a made class: the first eight follow what a student can do, in steps of difficulty.
 SOUND = tuple(f"sound-{place}" for place in range(8))
 CHANCE, BACKWARDS, IMPOSSIBLE, EASY = "by-chance", "backwards", "impossible", "easy"
+ITEMS = (*SOUND, CHANCE, BACKWARDS, IMPOSSIBLE, EASY)
 MOST = 4.0
+SYNTAX = "p.py could not be imported. Importing it raised SyntaxError: invalid syntax.\nLine 3 of your file:\n  def f("
 
 
 def item(name: str, points: float | None = MOST, verdict: Verdict | None = None, **more: object) -> ItemResult:
@@ -39,16 +41,12 @@ def report(student: str, *items: ItemResult, cause: str = "") -> Report:
     return replace(any_report(student, *items), cause=cause)
 
 
-def untouched(student: str, names: Sequence[str]) -> Report:
+def untouched(student: str, names: Sequence[str] = ITEMS) -> Report:
     return report(student, *(item(name, 0.0, "missing", message="It is not implemented yet.") for name in names))
 
 
-def not_imported(student: str, names: Sequence[str]) -> Report:
-    lost = [item(name, 0.0, "raised", message=f"{NOT_REACHED}: p.py could not be imported.") for name in names]
-    cause = (
-        "p.py could not be imported. Importing it raised SyntaxError: invalid syntax.\nLine 3 of your file:\n  def f("
-    )
-    return report(student, *lost, cause=cause)
+def not_imported(student: str, names: Sequence[str] = ITEMS, cause: str = SYNTAX) -> Report:
+    return report(student, *(item(name, 0.0, "raised", message=f"{NOT_REACHED}: p.py.") for name in names), cause=cause)
 
 
 def made_class(size: int, seed: int) -> list[Report]:
@@ -59,8 +57,7 @@ def made_class(size: int, seed: int) -> list[Report]:
         strength = chance.gauss(0, 1)
         sound = [MOST * (strength + chance.gauss(0, 0.7) > (place - 3.5) / 4) for place in range(len(SOUND))]
         others = [MOST * (chance.random() < 0.5), MOST * (strength + chance.gauss(0, 0.7) < 0), 0.0, MOST]
-        names = (*SOUND, CHANCE, BACKWARDS, IMPOSSIBLE, EASY)
-        return report(name, *map(item, names, [*sound, *others]))
+        return report(name, *map(item, ITEMS, [*sound, *others]))
 
     return [student(f"s{place:04}") for place in range(size)]
 
@@ -68,34 +65,32 @@ def made_class(size: int, seed: int) -> list[Report]:
 KINDS = {"does worse": "reversed", "does no better": "unrelated", "Nobody passed": "nobody", "same answer": "agreement"}
 
 
-def kind_of(flag: str) -> str:
-    return next(kind for words, kind in KINDS.items() if words in flag)
-
-
-def flags(reports: Sequence[Report]) -> dict[str, list[str]]:
-    return {one.item: [kind_of(flag) for flag in one.flags] for one in summary(reports).items if one.flags}
+def flags(reports: Sequence[Report], answers: dict[str, str] | None = None) -> dict[str, list[str]]:
+    """The kinds of flags of each item that has some."""
+    tally = Tally()
+    for one in reports:
+        tally.add(one, answers or {})
+    return {
+        one.item: [next(kind for words, kind in KINDS.items() if words in flag) for flag in one.flags]
+        for one in tally.summary().items
+        if one.flags
+    }
 
 
 # A class
 
 
-def a_class() -> list[Report]:
-    def of(student: str, a: ItemResult, b: ItemResult) -> Report:
-        return report(student, a, replace(b, max_points=6.0))
-
-    return [
-        of("ada", item("a"), item("b", 6.0, "passed")),
-        of("bob", item("a", 0.0, mistakes=("sign", "mean")), item("b", 3.0, mistakes=("sign",))),
-        of("cyd", item("a", 0.0, mistakes=("sign",)), item("b", 6.0, "passed")),
-        of("dan", item("a"), item("b", None, "not_graded")),
-    ]
-
-
 def test_figures_leave_out_what_was_not_graded() -> None:
-    figures = summary(a_class())
+    results = {
+        "ada": (item("a"), item("b", 6.0, "passed")),
+        "bob": (item("a", 0.0, mistakes=("sign", "mean")), item("b", 3.0, mistakes=("sign",))),
+        "cyd": (item("a", 0.0, mistakes=("sign",)), item("b", 6.0, "passed")),
+        "dan": (item("a"), item("b", None, "not_graded")),
+    }
+    class_ = [report(student, a, replace(b, max_points=6.0)) for student, (a, b) in results.items()]
+    figures = summary(class_)
     assert (figures.students, figures.graded, figures.not_graded, figures.max_points) == (4, 3, ("dan",), 10)
-    assert figures.mean == pytest.approx(19 / 3)
-    assert figures.median == 6
+    assert (figures.mean, figures.median) == (pytest.approx(19 / 3), 6)
     first, second = figures.items
     assert (first.item, first.passed, first.graded, first.pass_rate) == ("a", 2, 4, 0.5)
     assert (second.passed, second.graded, second.pass_rate) == (2, 3, pytest.approx(2 / 3))
@@ -103,7 +98,7 @@ def test_figures_leave_out_what_was_not_graded() -> None:
     sign, mean = figures.mistakes
     assert (sign.name, sign.items, [who.student for who in sign.who]) == ("sign", ["a", "b"], ["bob", "cyd"])
     assert (mean.name, [who.student for who in mean.who]) == ("mean", ["bob"])
-    assert summary(reversed(a_class())) == figures
+    assert summary(reversed(class_)) == figures
 
 
 def test_class_of_nobody_has_no_figures() -> None:
@@ -113,17 +108,19 @@ def test_class_of_nobody_has_no_figures() -> None:
     assert summary([report("ada", item("a", None, "not_graded"))]).items[0].pass_rate is None
 
 
-# What stands out
+ENDED = "it ended the Python process (exited with status 0)."
 
 
-def test_reason_of_a_failed_import_stands_out() -> None:
-    assert stands_out(not_imported("ada", ["a"])) == "not imported: SyntaxError: invalid syntax."
-    lost = item("a", 0.0, "crashed", message=NOT_REACHED)
-    ended = "p.py could not be imported: it ended the Python process (exited with status 0)."
-    expected = "not imported: it ended the Python process (exited with status 0)."
-    assert stands_out(report("ada", lost, cause=ended)) == expected
-    late = "p.py had not finished importing in time."
-    assert stands_out(report("ada", lost, cause=late)) == late
+@pytest.mark.parametrize(
+    ("cause", "shown"),
+    [
+        (SYNTAX, "not imported: SyntaxError: invalid syntax."),
+        (f"p.py could not be imported: {ENDED}", f"not imported: {ENDED}"),
+        ("p.py had not finished importing in time.", "p.py had not finished importing in time."),
+    ],
+)
+def test_reason_of_a_failed_import_stands_out(cause: str, shown: str) -> None:
+    assert stands_out(not_imported("ada", cause=cause)) == shown
 
 
 # Which items are worth another look
@@ -140,52 +137,33 @@ def test_unsound_items_are_flagged_and_no_others(seed: int) -> None:
 def test_submissions_that_did_not_run_hide_no_unsound_item(seed: int) -> None:
     """Thirty files that fail everything alike would lift every correlation: they stand apart, and change no figure."""
     ran_alone = made_class(170, seed)
-    names = [one.item for one in ran_alone[0].items]
-    others = [
-        make(f"{letter}{place}", names)
-        for make, letter in ((untouched, "u"), (not_imported, "v"))
-        for place in range(15)
-    ]
+    others = [make(f"{make.__name__}{place}") for make in (untouched, not_imported) for place in range(15)]
     whole = summary([*ran_alone, *others])
     assert flags([*ran_alone, *others]) == flags(ran_alone)
     for one, alone in zip(whole.items, summary(ran_alone).items, strict=True):
         for name in ("discrimination", "pass_rate", "share", "instead"):
             assert getattr(one, name) == getattr(alone, name)
-    assert whole.ran == 170
-    assert whole.apart == {NOT_IMPORTED: 15, UNTOUCHED: 15}
+    assert (whole.ran, whole.apart) == (170, {NOT_IMPORTED: 15, UNTOUCHED: 15})
     assert whole.students == whole.graded == 200
 
 
-def test_small_class_is_told_no_number() -> None:
-    figures = summary(made_class(9, 0))
-    assert [(one.discrimination, one.flags) for one in figures.items] == [(None, ())] * 12
+def test_small_class_is_told_no_number_and_flags_nothing_by_chance() -> None:
+    assert [(one.discrimination, one.flags) for one in summary(made_class(9, 0)).items] == [(None, ())] * 12
+    for seed in range(6):
+        assert not {*SOUND, EASY} & flags(made_class(12, seed)).keys()
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_dozen_students_flag_no_sound_item_by_chance(seed: int) -> None:
-    assert not {*SOUND, EASY} & flags(made_class(12, seed)).keys()
-
-
-def test_four_exceptions_in_a_class_flag_nothing() -> None:
+@pytest.mark.parametrize(("count", "expected"), [(4, None), (30, ["reversed"])])
+def test_four_exceptions_in_a_class_flag_nothing(count: int, expected: list[str] | None) -> None:
     """Four strong students who slip on an item that everybody else passes say something of themselves."""
     reports = sorted(made_class(200, 1), key=lambda one: -(one.points or 0))
-
-    def slipped(count: int) -> list[Report]:
-        lost = [replace(one, items=(*one.items[:-1], item(EASY, 0.0))) for one in reports[:count]]
-        return [*lost, *reports[count:]]
-
-    assert EASY not in flags(slipped(4))
-    assert flags(slipped(30))[EASY] == ["reversed"]
+    slipped = [replace(one, items=(*one.items[:-1], item(EASY, 0.0))) for one in reports[:count]]
+    assert flags([*slipped, *reports[count:]]).get(EASY) == expected
 
 
 def test_wrong_answer_that_most_share_is_a_question_to_the_text() -> None:
-    tally = Tally()
-    for one in made_class(100, 2):
-        tally.add(one, answers={SOUND[4]: "the same"})
-    figures = {one.item: one for one in tally.summary().items}
-    assert [kind_of(flag) for flag in figures[SOUND[4]].flags] == ["agreement"]
-    assert "gave the same answer, which has no name" in figures[SOUND[4]].flags[0]
-    assert figures[SOUND[5]].flags == ()
+    found = flags(made_class(100, 2), {SOUND[4]: "the same"})
+    assert (found[SOUND[4]], found.get(SOUND[5])) == (["agreement"], None)
 
 
 @pytest.mark.parametrize(
@@ -216,11 +194,8 @@ def test_what_students_did_instead_is_counted() -> None:
     results = [
         *[item("a", 0.0, mistakes=("sign",))] * 3,
         *[item("a", 0.0, mistakes=("mean", "sum"))] * 2,
-        item("a", 0.0, "timed_out"),
-        item("a", 0.0, "missing"),
-        item("a", 0.0),
+        *(item("a", 0.0, "timed_out"), item("a", 0.0, "missing"), item("a", 0.0), item("a")),
         item("a", 2.0, cases=(public, hidden)),
-        item("a"),
     ]
     (figures,) = summary([report(f"s{place}", one) for place, one in enumerate(results)]).items
     assert figures.instead[:2] == (("sign", 3), ("mean or sum", 2))
@@ -232,27 +207,25 @@ def test_what_students_did_instead_is_counted() -> None:
 # Final grades and excuses
 
 
-def excused(student: str, *items: str) -> Final:
-    adjustments = tuple(Adjustment("excused", one, 1.0, None, f"{student} is excused") for one in items or ("",))
-    return Final(None if not items else 3.0, adjustments, 8)
-
-
 def test_excused_student_counts_nowhere() -> None:
     class_ = made_class(40, 4)
     marked = replace(class_[7].items[0], points=0.0, verdict="failed", mistakes=("of an excused student",))
     class_[7] = replace(class_[7], items=(marked, *class_[7].items[1:]))
-    found = summary([with_final(one, {class_[7].student: excused("s0007")}) for one in class_])
+    excused = Final(None, (Adjustment("excused", "", 1.0, None, "excused"),), 8)
+    found = summary([with_final(one, {class_[7].student: excused}) for one in class_])
     assert found.excused == 1
     assert replace(found, excused=0) == summary([one for one in class_ if one is not class_[7]])
 
 
 def test_scores_are_final_grades_where_rules_apply() -> None:
-    finals = {student: Final(points, (), 8.0) for student, points in (("ada", 8.0), ("bob", 2.0), ("cyd", None))}
-    found = summary([with_final(report(student, item("a"), item("b", 0.0)), finals) for student in finals])
+    def of(most: float, **points: float | None) -> list[Report]:
+        lost = {name: item("b", 0.0) for name in points}
+        return [with_final(report(name, item("a"), lost[name]), {name: Final(points[name], (), most)}) for name in lost]
+
+    found = summary(of(8.0, ada=8.0, bob=2.0, cyd=None))
     assert (found.students, found.graded, found.scored, found.full_marks) == (3, 3, 2, 1)
     assert (found.mean, found.median, found.not_graded) == (5, 5, ())
-    finals = {student: Final(points, (), 12) for student, points in (("ada", 10.0), ("bob", 14.0))}
-    found = summary([with_final(report(student, item("a"), item("b")), finals) for student in finals])
+    found = summary(of(12, ada=10.0, bob=14.0))
     assert (found.max_points, found.full_marks, found.above) == (12, 1, 1)
     assert found.distribution[-2:] == (1, 1)
 
@@ -270,6 +243,9 @@ def test_mistake_costs_what_its_items_lost() -> None:
     assert (mistakes["sign"].function, mistakes["mean"].hint) == ("compute", "")  # a hint of one mistake alone
 
 
+MANY = {f"s{place:03}": {"a": f"{place // 2:02}"} for place in range(2 * (MOST_SHARED + 5))}
+
+
 @pytest.mark.parametrize(
     ("answers", "shared"),
     [
@@ -278,7 +254,9 @@ def test_mistake_costs_what_its_items_lost() -> None:
             [(["a", "b"], 3, 18.0), (["c"], 2, 6.0)],  # items on which the same students agree are one answer
         ),
         ({"ada": {"a": "1"}, "bob": {"a": "2"}}, []),
+        (MANY, [(["a"], 2, 6.0)] * MOST_SHARED),
     ],
+    ids=("three", "none", "many"),
 )
 def test_answers_without_a_name_that_agree_are_one(
     answers: dict[str, dict[str, str]], shared: list[tuple[list[str], int, float]]
@@ -289,16 +267,6 @@ def test_answers_without_a_name_that_agree_are_one(
         named.add(report(student, *(item(name, 1.0, mistakes=("sign",)) for name in given)), answers=given)
     assert [(one.items, one.count, one.cost) for one in tally.summary().shared] == shared
     assert named.summary().shared == ()
-
-
-def test_costliest_shared_answers_are_told() -> None:
-    tally = Tally()
-    for place in range(2 * (MOST_SHARED + 5)):
-        worth = 0.0 if place // 2 else 3.0
-        tally.add(report(f"s{place:03}", item("a", worth)), answers={"a": f"{place // 2:02}"})
-    shared = tally.summary().shared
-    assert len(shared) == MOST_SHARED
-    assert min(one.cost for one in shared) == 8  # the one that cost least is left out
 
 
 def test_faults_are_told_by_exception_function_and_line() -> None:
