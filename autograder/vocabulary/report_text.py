@@ -49,7 +49,7 @@ def explanation(
     message = "\n".join([before, *after.split("\n")[1:]]) if found else item.message  # the place shows that line
     lines = []
     for line in visible(message, newlines=True).splitlines():
-        margin = " " * (2 + len(line) - len(line.lstrip()))
+        margin = " " * min(2 + len(line) - len(line.lstrip()), width // 2)
         is_row = "   " in line.strip()  # of a table, which stays whole
         fold = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
         lines += [f"  {line}"] if is_row or len(line) + 2 <= width else fold.wrap(line.strip())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.vocabulary import times
@@ -21,13 +21,8 @@ NOON = datetime(2027, 3, 2, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text",
     [
-        "2027-03-02 12:00:00.948203 UTC",
-        "2027-03-02T12:00Z",
-        "2027-03-02 12:00:00,5 GMT",
-        "2027-03-02 13:00:00 Europe/Berlin",
-        "2027-03-02 04:00:00 -0800",
-        "2027-03-02 04:00:00-08:00",
-        "2027-03-02 12:00:00",
+        *("2027-03-02 12:00:00.948203 UTC", "2027-03-02T12:00Z", "2027-03-02 12:00:00,5 GMT", "2027-03-02 12:00:00"),
+        *("2027-03-02 13:00:00 Europe/Berlin", "2027-03-02 04:00:00 -0800", "2027-03-02 04:00:00-08:00"),
     ],
 )
 def test_moment_is_read_however_it_is_written(text: str) -> None:
@@ -45,21 +40,12 @@ def test_moment_keeps_its_parts_and_may_lack_a_zone() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "0001-01-01 00:00:00 +2359",
-        "9999-12-31 23:59:59 -2359",
-        "1979-12-31 23:59",
-        "2200-01-01 00:00",
-        "2027-03-02 12:00 +99:99",
-        "2027-03-02 12:00 ../../etc/passwd",
-        "2027-03-02 12:00 Nowhere/Land",
-        "2027-13-02 12:00",
-        "1" * 5000,
-        "٢٠٢٧-٠٣-٠٢ ١٢:٠٠",
-        "2027-03-02T12:00:00" + "0" * 5000,
-        "2027-03-02 12:00 " + "Z" * 5000,
-        "\0",
-        "",
+        *("0001-01-01 00:00:00 +2359", "9999-12-31 23:59:59 -2359", "1979-12-31 23:59", "2200-01-01 00:00"),
+        *("2027-03-02 12:00 +99:99", "2027-03-02 12:00 ../../etc/passwd", "2027-03-02 12:00 Nowhere/Land"),
+        *("2027-13-02 12:00", "1" * 5000, "٢٠٢٧-٠٣-٠٢ ١٢:٠٠", "\0", ""),
+        *("2027-03-02T12:00:00" + "0" * 5000, "2027-03-02 12:00 " + "Z" * 5000),
     ],
+    ids=range(14),
 )
 def test_no_moment_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no time|lies in the year"):
@@ -67,7 +53,11 @@ def test_no_moment_is_refused_in_a_sentence(text: str) -> None:
     assert moment_or_none(text) is None
 
 
-@given(st.text(max_size=60) | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)? ?([+-]\d\d:?\d\d|[A-Z]{1,4})?"))
+ZONED = st.datetimes().map(str) | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)? ?([+-]\d\d:?\d\d|[A-Z]{1,4})?")
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=60) | ZONED)
 def test_every_moment_read_can_be_reckoned_with(text: str) -> None:
     when = moment_or_none(text)
     if when is not None:

@@ -108,8 +108,8 @@ def test_no_message_or_hint_moves_the_cursor_or_begins_a_line(message: str, hint
     assert all(line.startswith("  ") for line in rest)
     text = "\n".join([head, *rest])
     assert {character for character in text if unicodedata.category(character) in INVISIBLE} <= {"\n"}
-    hinted = len(textwrap.wrap(visible(hint), WIDTH - 2))  # a hint fills its lines, and begins none of its own
-    assert text.count("\n") <= message.count("\n") + 2 + hinted
+    filled = len(visible(message)) // (WIDTH // 2 - 1) + len(textwrap.wrap(visible(hint), WIDTH - 2))
+    assert text.count("\n") <= message.count("\n") + 2 + filled  # both fill lines, and a hint begins none of its own
     text.encode()
 
 
