@@ -173,9 +173,8 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         return replace(planned, call=replace(call, title=call.title or call.label))
     least = {**usual, **call.sizes}
     free = [axis for axis, size in least.items() if size == usual[axis]]
-    steps = itertools.product(range({1: 40, 2: 10}.get(len(free), 5)), repeat=len(free))
     sizes, is_error = least, planned.law.name == "errors"  # a call that must raise leaves no value to be judged
-    for several in sorted(steps, key=lambda several: (sum(several), several)):
+    for several in _steps(len(free)):
         larger = least | {axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}
         differ = len(set(larger.values())) == len(larger) or len(set(least.values())) < len(least)
         key = (*larger.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
@@ -186,6 +185,13 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         taken.add(key)
     title = ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
     return replace(planned, call=replace(call, title=title, sizes=sizes))
+
+
+@functools.cache
+def _steps(axes: int) -> list[tuple[int, ...]]:
+    """List by how much axes may be larger, the least in all first."""
+    steps = itertools.product(range({1: 40, 2: 10}.get(axes, 5)), repeat=axes)
+    return sorted(steps, key=lambda several: (sum(several), several))
 
 
 def _shown_sizes(sizes: Mapping[str, int]) -> str:
