@@ -51,9 +51,7 @@ def new(
         str | None,
         typer.Argument(metavar="[NAME]", help="The assignment's name, which is its module's: small letters."),
     ] = None,
-    solution: Annotated[
-        Path | None, typer.Option("--from", readable=False, help="Your solution: a Python file with its functions.")
-    ] = None,
+    solution: Annotated[Path | None, options.path("--from", "Your solution: a Python file with its functions.")] = None,
     show: Annotated[bool, typer.Option("--example", help="The three-function example of the authors' guide.")] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Start again: one of that name is moved into the folder replaced/ first.")

@@ -252,9 +252,7 @@ def _finals_lines(out: Path, reports: Sequence[Report], finals: dict[str, Final]
 
 # Grades in the formats of other platforms, for their owner alone: they are students'
 
-export_app = typer.Typer(
-    add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform."
-)
+export_app = options.group("Grades in the format of another platform.")
 GradesArgument = Annotated[Path, options.argument("GRADES_DIR", "The folder that `grade --out` wrote.")]
 FileOption = Annotated[Path, options.path("--out", "The file to write.")]
 

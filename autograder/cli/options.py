@@ -31,6 +31,11 @@ def argument(metavar: str | None, text: str) -> Any:
     return typer.Argument(metavar=metavar, readable=False, help=text)
 
 
+def group(text: str) -> typer.Typer:
+    """Declare a verb that has verbs of its own."""
+    return typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, help=text)
+
+
 # What is read before the verb begins. Imports stand inside: the help of a verb needs none of them.
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,7 @@ from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
 from autograder.vocabulary.text import counted, visible
 
+WHEN_SEEN = "When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
 FOR_EACH = "per-student"  # a folder of sets that older versions made
 
 
@@ -53,9 +55,7 @@ def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
 
 
 def release(
-    zip_file: Annotated[
-        Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
-    ] = None,
+    zip_file: Annotated[Path | None, options.path("--zip", "Write the handout as a zip, too.")] = None,
     fixtures: options.Fixtures = None,
     draft: Annotated[
         bool, typer.Option("--draft", help="For staff, while an oracle is the solution itself; never for students.")
@@ -97,24 +97,14 @@ def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, r
 
 # bundle
 
-bundle_app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="What to upload to a platform so that it grades by itself.",
-)
-ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
+bundle_app = options.group("What to upload to a platform so that it grades by itself.")
+ZipOption = Annotated[Path, options.path("--zip", "The zip to write.")]
 
 
 @bundle_app.command("gradescope")
 def bundle_gradescope(
     zip_file: ZipOption,
-    hidden_cases: Annotated[
-        Visibility,
-        typer.Option(
-            help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
-        ),
-    ] = "visible",
+    hidden_cases: Annotated[Visibility, typer.Option(help=WHEN_SEEN)] = "visible",
     fixtures: options.Fixtures = None,
     replace: options.ReplaceFile = False,
     assignment: options.Assignment = None,
@@ -150,24 +140,15 @@ def bundle_github(
 
 # fixtures
 
-fixtures_app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="The stored tensors: make, verify, compare or read them.",
-)
-SecretOption = Annotated[
-    Path | None, typer.Option("--secret-file", readable=False, help="The file with the secret of the term.")
-]
+fixtures_app = options.group("The stored tensors: make, verify, compare or read them.")
+SecretOption = Annotated[Path | None, options.path("--secret-file", "The file with the secret of the term.")]
 
 
 @fixtures_app.command("regenerate")
 def fixtures_regenerate(
     term: Annotated[str | None, typer.Option("--term", help="Hidden cases of this term's own: 2027-spring.")] = None,
     secret_file: SecretOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the course.")
-    ] = None,
+    out: Annotated[Path | None, options.path("--out", "Another folder for them, outside the course.")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
     ] = False,
@@ -180,11 +161,11 @@ def fixtures_regenerate(
     drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
-    if out is not None or drawn_from is not None:
-        several = [authored(options.course(), assignment, find_assignment)]
-    else:
-        several = authored(options.course(), assignment, find_assignments)
-    for chosen in several:
+
+    def found(root: Path, name: str | None) -> Sequence[Assignment]:
+        return [find_assignment(root, name)] if out or drawn_from else find_assignments(root, name)
+
+    for chosen in authored(options.course(), assignment, found):
         target = out or chosen.folder
         refuse_inside(chosen, target)
         with writing(target):
@@ -241,8 +222,8 @@ def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: st
 
 @fixtures_app.command("diff")
 def fixtures_diff(
-    before: Annotated[Path, typer.Argument(metavar="A", readable=False, help="A folder with a set of fixtures.")],
-    after: Annotated[Path, typer.Argument(metavar="B", readable=False, help="A folder with another one.")],
+    before: Annotated[Path, options.argument("A", "A folder with a set of fixtures.")],
+    after: Annotated[Path, options.argument("B", "A folder with another one.")],
 ) -> None:
     """Name the cases that are new, gone or changed from A to B, and how far an expected value moved."""
     print(difference_text(before, after), end="")
