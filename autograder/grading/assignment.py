@@ -11,7 +11,7 @@ import keyword
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,30 +23,8 @@ UNTOUCHED = "untouched.py"
 LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
 LEAST_BUDGET, MOST_BUDGET = 60.0, 240.0  # seconds of a whole submission; else four times the longest limit of a call
 PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
-
 OTHER_PACKAGES = ("pandas", "scipy")  # what it may use where `packages` names it
 
-# What may stand in items.toml: table → key → kind of value. Proofreading tells every fault, loading the first.
-TEXT, POSITIVE, TEXTS, TEXT_TABLE, TABLES = "text", "a number above 0", "a list of text", "a table of texts", "tables"
-LISTS = ("public", "hidden", "laws", "draws", "parts", "examples", "calls")
-BUDGETS = dict.fromkeys(("cpu", "memory_megabytes", "output_megabytes"), POSITIVE)  # the assignment's, or an item's own
-CURVE = {"id": TEXT, "function": TEXT, "title": TEXT, "timeout": POSITIVE} | BUDGETS
-KEYS: Mapping[str, Mapping[str, str]] = {
-    "": dict.fromkeys(("assignment", "title", "module"), TEXT)
-    | dict.fromkeys(("packages", "given", "also"), TEXTS)
-    | dict.fromkeys(("load_timeout", "budget", "points"), POSITIVE)
-    | dict.fromkeys(("item", "curve", "renamed"), TABLES)
-    | BUDGETS,
-    "item": CURVE | {"points": POSITIVE, "hint": TEXT, "hints": TEXT_TABLE} | dict.fromkeys(LISTS, TEXTS),
-    "curve": CURVE,
-    "renamed": dict.fromkeys(("old", "new", "since"), TEXT),
-}
-NEEDED: Mapping[str, Sequence[str]] = {
-    "": ("assignment", "title", "module", "item"),
-    "item": ("id", "function", "title", "points", "hint"),
-    "curve": ("id", "function", "title"),
-    "renamed": ("old", "new", "since"),
-}
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
@@ -218,10 +196,10 @@ def find_assignments(root: Path, name: str | None = None) -> list[Assignment]:
         raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
     if name is not None:
         return [load_assignment(folders[names.index(name)])]
-    assignments, faults = _load_all(folders)
-    if not assignments:
+    readable, faults = _read_all(folders)
+    if not readable:
         raise FixtureError(next(iter(faults.values())))
-    return assignments
+    return readable
 
 
 def find_assignment(root: Path, name: str | None = None) -> Assignment:
@@ -235,18 +213,17 @@ def find_assignment(root: Path, name: str | None = None) -> Assignment:
 
 def unreadable(root: Path) -> dict[str, str]:
     """Return the assignments of the course `root` that cannot be read: folder → what is wrong."""
-    return _load_all(_assignment_folders(root))[1]
+    return _read_all(_assignment_folders(root))[1]
 
 
-def _load_all(folders: Sequence[Path]) -> tuple[list[Assignment], dict[str, str]]:
-    assignments: list[Assignment] = []
-    faults: dict[str, str] = {}
+def _read_all(folders: Sequence[Path]) -> tuple[list[Assignment], dict[str, str]]:
+    readable, faults = list[Assignment](), dict[str, str]()
     for folder in folders:
         try:
-            assignments.append(load_assignment(folder))
+            readable.append(load_assignment(folder))
         except FixtureError as error:
             faults[folder.name] = str(error)
-    return assignments, faults
+    return readable, faults
 
 
 def _assignment_folders(root: Path) -> list[Path]:
@@ -260,7 +237,51 @@ def _folders_with_fixtures(start: Path) -> list[Path]:
     return [folder for folder in (start.resolve(), *start.resolve().parents) if _assignment_folders(folder)]
 
 
-# Reading items.toml
+# What items.toml may say
+
+TEXT, POSITIVE, TEXTS, TEXT_TABLE, TABLES = "text", "a number above 0", "a list of text", "a table of texts", "tables"
+IS_OF_KIND: Mapping[str, Callable[[Any], bool]] = {
+    TEXT: lambda value: isinstance(value, str) and bool(value.strip()),
+    POSITIVE: lambda value: type(value) in (int, float) and 0 < value < math.inf,
+    TEXTS: lambda value: isinstance(value, list) and all(isinstance(entry, str) for entry in value),
+    TEXT_TABLE: lambda value: isinstance(value, dict) and all(map(IS_OF_KIND[TEXT], value.values())),
+    TABLES: lambda value: isinstance(value, list) and all(isinstance(entry, dict) for entry in value),
+}
+BUDGETS = dict.fromkeys(("cpu", "memory_megabytes", "output_megabytes"), POSITIVE)  # the assignment's, or an item's own
+CURVE = {"id": TEXT, "function": TEXT, "title": TEXT, "timeout": POSITIVE} | BUDGETS
+KEYS: Mapping[str, Mapping[str, str]] = {  # table → key → kind of value
+    "": dict.fromkeys(("assignment", "title", "module"), TEXT)
+    | dict.fromkeys(("packages", "given", "also"), TEXTS)
+    | dict.fromkeys(("load_timeout", "budget", "points"), POSITIVE)
+    | dict.fromkeys(("item", "curve", "renamed"), TABLES)
+    | BUDGETS,
+    "item": CURVE
+    | {"points": POSITIVE, "hint": TEXT, "hints": TEXT_TABLE}
+    | dict.fromkeys(("public", "hidden", "laws", "draws", "parts", "examples", "calls"), TEXTS),
+    "curve": CURVE,
+    "renamed": dict.fromkeys(("old", "new", "since"), TEXT),
+}
+NEEDED: Mapping[str, Sequence[str]] = {
+    "": ("assignment", "title", "module", "item"),
+    "item": ("id", "function", "title", "points", "hint"),
+    "curve": ("id", "function", "title"),
+    "renamed": ("old", "new", "since"),
+}
+SUBJECTS = {"": "the assignment", "item": "an item", "curve": "a curve", "renamed": "what was renamed"}
+NO_NAME = "is no name in Python: letters, digits and _"
+NO_SLUG = "should be small letters, digits and single dashes, such as deltas-max"
+RULES: Mapping[str, tuple[Callable[[str], Any], str]] = {  # key → what its texts must be besides, and what is said else
+    **dict.fromkeys(
+        ("module", "function", "given"),
+        (lambda name: name.isascii() and name.isidentifier() and not keyword.iskeyword(name), NO_NAME),
+    ),
+    "id": (SLUG.fullmatch, NO_SLUG),
+    **dict.fromkeys(("public", "hidden"), (CASE.fullmatch, NO_SLUG)),
+    "packages": (
+        {*PACKAGES, *OTHER_PACKAGES}.__contains__,
+        f"is none of {', '.join((*PACKAGES, *OTHER_PACKAGES))}",
+    ),
+}
 
 
 def load_assignment(folder: Path) -> Assignment:
@@ -268,28 +289,21 @@ def load_assignment(folder: Path) -> Assignment:
     path = folder / "items.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return assignment_of(data, folder.resolve())
     except OSError as error:
         raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no UTF-8, no TOML
         raise FixtureError(f"{path} is not TOML: {error}.") from error
-    except ValueError as error:
-        raise FixtureError(f"{path} cannot be used: {error}.") from error
-
-
-def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
-    """The assignment that items.toml describes; raises ValueError naming the first entry that is wrong."""
-    for fault in faults_in(data):
-        raise ValueError(fault.what)
+    if faults := faults_in(data):
+        raise FixtureError(f"{path} cannot be used: {faults[0].what}.")
     usual = {key: data[key] for key in BUDGETS if key in data}
     items = tuple(_item({**usual, **entry}) for entry in data["item"])
-    curves = tuple(_item({"points": 0.0, "hint": "", "public": [c["id"]], **usual, **c}) for c in data.get("curve", ()))
+    curves = tuple(_item({"points": 0, "hint": "", "public": [c["id"]], **usual, **c}) for c in data.get("curve", ()))
     budget = min(MOST_BUDGET, max(LEAST_BUDGET, 4 * max(item.timeout for item in (*items, *curves))))
     return Assignment(
         name=data["assignment"],
         title=data["title"],
         module=data["module"],
-        folder=folder,
+        folder=folder.resolve(),
         given=tuple(data.get("given", ())),
         load_timeout=float(data.get("load_timeout", LOAD_TIMEOUT)),
         items=items,
@@ -302,24 +316,10 @@ def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
-    timeout = float(entry.get("timeout", TIMEOUT))
-    usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
-    lists: dict[str, Any] = {key: tuple(entry.get(key, ())) for key in LISTS}  # a handout lists nothing hidden
-    budgets: dict[str, Any] = {key: float(entry.get(key, usual[key])) for key in BUDGETS}
-    return Item(
-        id=entry["id"],
-        function=entry["function"],
-        title=entry["title"],
-        points=float(entry["points"]),
-        timeout=timeout,
-        hint=entry["hint"],
-        hints=entry.get("hints", {}),
-        **lists,
-        **budgets,
-    )
-
-
-# What is wrong in items.toml
+    timeout = entry.get("timeout", TIMEOUT)
+    entry = {"timeout": timeout, "cpu": 2 * timeout, "public": (), "hidden": (), **entry}  # a handout has no hidden
+    made: Mapping[str, Callable[[Any], Any]] = {POSITIVE: float, TEXTS: tuple}
+    return Item(**{key: made.get(KEYS["item"][key], lambda value: value)(value) for key, value in entry.items()})
 
 
 @dataclass(frozen=True)
@@ -336,76 +336,51 @@ def faults_in(data: Mapping[str, Any]) -> list[EntryFault]:
     """Everything that is wrong in items.toml and shows without another file."""
     entries: list[tuple[str, int, Mapping[str, Any]]] = [("", 0, data)]
     for table in ("item", "curve", "renamed"):
-        if _is_of(TABLES, data.get(table)):
+        if IS_OF_KIND[TABLES](data.get(table)):
             entries += [(table, place, entry) for place, entry in enumerate(data[table])]
-    found = [EntryFault(table, place, *fault) for table, place, entry in entries for fault in _faults_of(table, entry)]
+    faults = [EntryFault(table, place, *fault) for table, place, entry in entries for fault in _faults_of(table, entry)]
     seen: set[tuple[str, str]] = set()
     for table, place, entry in entries:
-        named = [("item", "id", entry.get("id"))] if table in ("item", "curve") else []
-        named += [("case", "id", entry.get("id"))] if table == "curve" else []
-        for key in ("public", "hidden") if table == "item" else ():
-            named += [("case", key, case) for case in (entry[key] if _is_of(TEXTS, entry.get(key)) else ())]
-        for what, key, name in named:
-            if isinstance(name, str) and (what, name) in seen:
-                found.append(EntryFault(table, place, key, f"the {what} {name!r} is listed twice"))
-            seen.add((what, str(name)))
-    points: list[Any] = [entry.get("points") for table, _, entry in entries if table == "item"]
-    stated: Any = data.get("points")
-    are_numbers = all(_is_of(POSITIVE, number) for number in (*points, stated))
+        ids = [entry.get("id")] if table in ("item", "curve") else []
+        listed = {key: entry.get(key) for key in ("public", "hidden")} if table == "item" else {}
+        named = [("item", "id", name) for name in ids] + [("case", "id", name) for name in ids if table == "curve"]
+        named += [("case", key, name) for key, names in listed.items() if IS_OF_KIND[TEXTS](names) for name in names]
+        for kind, key, name in named:
+            if isinstance(name, str) and (kind, name) in seen:
+                faults.append(EntryFault(table, place, key, f"the {kind} {name!r} is listed twice"))
+            seen.add((kind, str(name)))
+    points, stated = [entry.get("points") for table, _, entry in entries if table == "item"], data.get("points")
+    are_numbers = all(map(IS_OF_KIND[POSITIVE], (*points, stated)))
     if are_numbers and not math.isclose(total := sum(points), stated, abs_tol=0.005):
         more = f"{abs(stated - total):g} {'more' if total < stated else 'fewer'} together"
         what = f"the items are worth {total:g} points, not {stated:g}: points = {total:g} here, or items worth {more}"
-        found.append(EntryFault("", 0, "points", what))
-    return found
+        faults.append(EntryFault("", 0, "points", what))
+    return faults
 
 
 def _faults_of(table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is wrong in one table by itself: keys, each with a sentence."""
-    kinds = KEYS[table]
-    where = {"": "the assignment", "item": "an item", "curve": "a curve", "renamed": "what was renamed"}[table]
-    if _is_of(TEXT, entry.get("id")):
+    kinds, where = KEYS[table], SUBJECTS[table]
+    if IS_OF_KIND[TEXT](entry.get("id")):
         where = entry["id"]
     misspelt = set()
     for key in sorted(entry.keys() - kinds.keys()):
         close = difflib.get_close_matches(key, kinds, n=1)
         misspelt |= {*close} - entry.keys()
         yield key, f"{where} has the unknown entry {key!r}" + (f": {close[0]!r} is there" if close else "")
-    for key in [key for key in kinds if key in entry or (key in NEEDED[table] and key not in misspelt)]:
-        if not _is_of(kinds[key], entry.get(key)):
-            shown = repr(entry[key]) if key in entry else "missing"
-            kind = f"tables [[{key}]]" if kinds[key] == TABLES else kinds[key]
-            yield key, f"{key!r} of {where} should be {kind}, but is {shown}"
-        else:
-            yield from ((key, f"{what} of {where} {wrong}") for what, wrong in _wrong_in(table, key, entry.get(key)))
-    cases = [entry.get(key, []) for key in ("public", "hidden", "laws")]
-    if table == "item" and not any(cases):
+    for key, kind in kinds.items():
+        value, shown = entry.get(key), repr(entry[key]) if key in entry else "missing"
+        if key not in entry and (key not in NEEDED[table] or key in misspelt):
+            continue
+        if not IS_OF_KIND[kind](value):
+            yield key, f"{key!r} of {where} should be {f'tables [[{key}]]' if kind == TABLES else kind}, but is {shown}"
+        elif key in RULES:
+            holds, wrong = RULES[key]
+            names = [name for name in (value if isinstance(value, list) else [value]) if not holds(name)]
+            yield from ((key, f"{key!r} {name!r} of {where} {wrong}") for name in names)
+        elif key == "title" and table and ("|" in value or "\n" in value):
+            yield key, f"'title' of {where} would break the table of points: it should be one line without |"
+    if table == "item" and not any(entry.get(key) for key in ("public", "hidden", "laws")):
         yield "id", f"{where} has no case"
     if table == "" and entry.get("item") == []:
         yield "item", "it lists no item"
-
-
-def _wrong_in(table: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong with a value that is of the right kind."""
-    names = value if isinstance(value, list) else [value]
-    if key == "packages" and (unknown := [name for name in value if name not in (*PACKAGES, *OTHER_PACKAGES)]):
-        yield repr(key), f"names {unknown[0]!r}, but should be of {', '.join((*PACKAGES, *OTHER_PACKAGES))}"
-    if key in ("module", "function", "given"):
-        for name in names:
-            if not (name.isascii() and name.isidentifier() and not keyword.iskeyword(name)):
-                yield f"{key!r} {name!r}", "is no name in Python: letters, digits and _"
-    pattern = SLUG if key == "id" else CASE if key in ("public", "hidden") else None
-    for name in names if pattern else ():
-        if pattern and not pattern.fullmatch(name):
-            yield f"{key!r} {name!r}", "should be small letters, digits and single dashes, such as deltas-max"
-    if key == "title" and table != "" and ("|" in value or "\n" in value):
-        yield repr(key), "would break the table of points: it should be one line without |"
-
-
-def _is_of(kind: str, value: object) -> bool:
-    if kind == TEXT:
-        return isinstance(value, str) and bool(value.strip())
-    if kind == POSITIVE:
-        return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-    if kind == TEXT_TABLE:
-        return isinstance(value, dict) and all(_is_of(TEXT, text) for text in value.values())
-    return isinstance(value, list) and all(isinstance(entry, str if kind == TEXTS else dict) for entry in value)
