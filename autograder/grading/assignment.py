@@ -342,14 +342,15 @@ def faults_in(data: Mapping[str, Any]) -> list[EntryFault]:
     seen: set[tuple[str, str]] = set()
     for table, place, entry in entries:
         ids = [entry.get("id")] if table in ("item", "curve") else []
-        listed = {key: entry.get(key) for key in ("public", "hidden")} if table == "item" else {}
+        listed: dict[str, Any] = {key: entry.get(key) for key in ("public", "hidden")} if table == "item" else {}
         named = [("item", "id", name) for name in ids] + [("case", "id", name) for name in ids if table == "curve"]
         named += [("case", key, name) for key, names in listed.items() if IS_OF_KIND[TEXTS](names) for name in names]
         for kind, key, name in named:
             if isinstance(name, str) and (kind, name) in seen:
                 faults.append(EntryFault(table, place, key, f"the {kind} {name!r} is listed twice"))
             seen.add((kind, str(name)))
-    points, stated = [entry.get("points") for table, _, entry in entries if table == "item"], data.get("points")
+    points: list[Any] = [entry.get("points") for table, _, entry in entries if table == "item"]
+    stated: Any = data.get("points")
     are_numbers = all(map(IS_OF_KIND[POSITIVE], (*points, stated)))
     if are_numbers and not math.isclose(total := sum(points), stated, abs_tol=0.005):
         more = f"{abs(stated - total):g} {'more' if total < stated else 'fewer'} together"
@@ -369,7 +370,8 @@ def _faults_of(table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]
         misspelt |= {*close} - entry.keys()
         yield key, f"{where} has the unknown entry {key!r}" + (f": {close[0]!r} is there" if close else "")
     for key, kind in kinds.items():
-        value, shown = entry.get(key), repr(entry[key]) if key in entry else "missing"
+        value: Any = entry.get(key)
+        shown = repr(value) if key in entry else "missing"
         if key not in entry and (key not in NEEDED[table] or key in misspelt):
             continue
         if not IS_OF_KIND[kind](value):

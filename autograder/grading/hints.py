@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from ast import literal_eval
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,54 +85,44 @@ class Failure:
 def hint_of(failure: Failure) -> str:
     """Choose the hint of a failure, and add where to start."""
     start = f"{failure.elsewhere} {START_THERE}" if failure.elsewhere and not failure.names else ""
-    return f"{_chosen(failure)} {start}".strip()
+    chosen = next((hint for applies, hint in _rules(failure) if applies), "")
+    return f"{chosen} {start}".strip()
 
 
-def _chosen(failure: Failure) -> str:
+def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
+    """Yield whether a rule applies, and its hint: the first that applies is it. It is "" where the message says all."""
     first, item, mismatch = failure.first, failure.item, failure.first.mismatch
-    if failure.names:  # of two that return the same everywhere both are said, of more none: it may be the third
-        hints = list(dict.fromkeys(failure.hints[slug] for slug in failure.names if slug in failure.hints))
-        one_or_two = {1: "{0}", 2: "This has one of two causes. {0} Or: {1}"}
-        return one_or_two.get(len(hints), "").format(*hints)
-    if failure.other_default:
-        return failure.other_default
-    if first.result.visibility == "public" and ".backward(" in failure.code and _lacks_graph(first.case, mismatch):
-        return BACKWARD
-    if first.withheld or failure.elsewhere:  # what is called is wrong, which explains it
-        return ""
-    if first.result.visibility == "hidden":  # nothing that its numbers decide
-        of_kind = _of_kind(first.case, mismatch) if mismatch else ""
-        return of_kind or (PUBLIC_PASS if first.result.verdict in NAMED and (item.public or item.laws) else "")
-    if mismatch is None or mismatch.diagnoses or is_near_miss(mismatch) or failure.updates:
-        return ""  # the message says the cause, or all that is known
-    rung, of_kind = mismatch.rung, _of_kind(first.case, mismatch)
-    if rung == "purity" and of_kind:
-        return of_kind
-    of_law = first.case.hint if failure.law_alone else ""
-    if rung in VALUES:
-        of_law = item.hints.get(mismatch.expectation.name) or item.hints.get(first.case.id) or of_law
-    if of_law and (rung in VALUES or failure.before):
-        return of_law
+    case, is_hidden = first.case, first.result.visibility == "hidden"
+    hints = list(dict.fromkeys(failure.hints[slug] for slug in failure.names if slug in failure.hints))
+    several = f"This has one of two causes. {' Or: '.join(hints)}" if len(hints) == 2 else ""
+    yield failure.names, hints[0] if len(hints) == 1 else several  # of more none: it may be the third
+    yield failure.other_default, failure.other_default
+    yield not is_hidden and ".backward(" in failure.code and _lacks_graph(case, mismatch), BACKWARD
+    yield first.withheld or failure.elsewhere, ""  # what is called is wrong, which explains it
+    of_kind = _of_kind(case, mismatch) if mismatch else ""
+    passes_public = first.result.verdict in NAMED and (item.public or item.laws)
+    yield is_hidden, of_kind or (PUBLIC_PASS if passes_public else "")  # nothing that its numbers decide
+    if mismatch is None:
+        return
+    yield mismatch.diagnoses or is_near_miss(mismatch) or failure.updates, ""
+    rung, expectation, returned = mismatch.rung, mismatch.expectation, mismatch.returned
+    is_value, is_gradient = rung in VALUES, rung == "gradient"
+    of_value = item.hints.get(expectation.name) or item.hints.get(case.id) if is_value else ""
+    of_law = of_value or (case.hint if failure.law_alone else "")
     of_item = item.hint if failure.is_first and not failure.before else ""
-    judges = {expectation.kind for expectation in first.case.expected if "values" not in expectation.forgiven}
-    match rung:
-        case "fact":  # the message says all of any other: a kind, calls, defaults
-            return of_item if mismatch.expectation.name == RESULT else ""
-        case "values" | "finite" if "error" in judges or mismatch.right:
-            return ""
-        case "values" | "finite":
-            return of_item or (OVERFLOWN if rung == "finite" else "")
-        case "error":
-            return "" if isinstance(mismatch.observed, dict) else of_item
-        case "graph" if mismatch.expectation.attached:
-            return CUT
-        case "gradient" if mismatch.returned.kind != "tensor":
-            return "" if without_gradient(first.case, mismatch, reveal=False) else CUT
-        case "gradient" if "value" not in judges:
-            return of_item
-        case "gradient":
-            return OF_GRADIENT if all(np.isfinite(place.observed) for place in mismatch.first) else NOT_FINITE
-    return of_kind
+    judged = {other.kind for other in case.expected if "values" not in other.forgiven}
+    yield rung == "purity" and of_kind, of_kind
+    yield of_law and (is_value or failure.before), of_law
+    yield rung == "fact", of_item if expectation.name == RESULT else ""
+    yield is_value and ("error" in judged or mismatch.right), ""
+    yield is_value, of_item or (OVERFLOWN if rung == "finite" else "")
+    yield rung == "error", "" if isinstance(mismatch.observed, dict) else of_item
+    yield rung == "graph" and expectation.attached, CUT
+    yield is_gradient and returned.kind != "tensor", "" if without_gradient(case, mismatch, reveal=False) else CUT
+    yield is_gradient and "value" not in judged, of_item
+    is_finite = all(np.isfinite(place.observed) for place in mismatch.first)
+    yield is_gradient, OF_GRADIENT if is_finite else NOT_FINITE
+    yield of_kind, of_kind
 
 
 def _lacks_graph(case: Case, mismatch: Mismatch | None) -> bool:

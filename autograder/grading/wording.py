@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from autograder.grading.compare import Mismatch, right_places
+from autograder.grading.compare import Mismatch, expected_array, right_places
 from autograder.grading.fixtures import Case, Expectation
-from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned
+from autograder.sandbox.calls import Observation, Outcome, Raised
 from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.vocabulary.text import visible
 
@@ -111,11 +111,7 @@ def _ended(sentence: str) -> str:
 def about_mismatch(case: Case, mismatch: Mismatch) -> str:
     """Say what differs, where, and what was allowed."""
     reveal = case.visibility == "public"
-    if mismatch.rung == "tensor" and reveal and mismatch.diagnoses:
-        kind = visible(mismatch.returned.type, 80)
-        lines = [f"{mismatch.expectation.what} cannot be read: in its place there is something else ({kind})."]
-    else:
-        lines = [_sentence(case, mismatch, reveal=reveal)]
+    lines = [_sentence(case, mismatch, reveal=reveal)]
     if mismatch.first and reveal:
         lines += table(mismatch)
     if mismatch.rung != "fact" or _is_unseen(mismatch.observed):  # else the message is a cause, and the rest follows
@@ -136,35 +132,36 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     expectation, returned, what = mismatch.expectation, mismatch.returned, mismatch.expectation.what
     match mismatch.rung:
         case "returned":
-            return _not_returned(case, expectation, mismatch.observed, reveal=reveal)
+            in_place = _in_place_of_parts(case, mismatch.observed, reveal=reveal)
+            return in_place or f"{case.function} returned nothing where {what} should be."
         case "tensor":
-            return _not_a_tensor(case, expectation, returned, reveal=reveal)
+            return _not_a_tensor(case, mismatch, reveal=reveal)
         case "dtype":
             yours = f"but yours has {visible(returned.dtype, 40)}" if reveal else "and yours has another"
             return f"{what} should have dtype {expectation.dtype}, {yours}."
+        case "shape" if not reveal:
+            return f"{what} should have shape {named_shape(expectation)}, and yours has another."
         case "shape":
-            return _wrong_shape(case, expectation, returned, reveal=reveal)
-        case "finite" | "values" | "gradient" if not reveal and returned.kind == "tensor":
-            if not _shape(expectation):
-                return f"The value of {what} is not right."
-            return f"{what} {named_shape(expectation)}: not all values are right."
-        case "finite" | "values":
-            more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
-            listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])
-            listed = listed if len(listed) <= MAX_LISTED else f"the {len(mismatch.right)} others"
-            return _values_line(case, mismatch) + (f"\nright: {listed}" if listed else "")
+            shape = visible(str(list(returned.shape)), 120)
+            if case.values == TORCH or (_shape(expectation) and returned.shape):
+                return f"{what} should have shape {named_shape(expectation)}, but yours has {shape}."
+            kind = "an array" if case.values == NUMPY else "a list"
+            came = f"{kind} of shape {shape}" if returned.shape else "a number"
+            return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came} was found."
+        case "gradient" if returned.kind != "tensor":
+            cut = f"{what} does not exist: the graph is cut."
+            return without_gradient(case, mismatch, reveal=reveal) or cut
+        case "finite" | "values" | "gradient" if not reveal:
+            shape = named_shape(expectation)
+            return (
+                f"{what} {shape}: not all values are right." if shape != "[]" else f"The value of {what} is not right."
+            )
+        case "finite" | "values" | "gradient":
+            return _wrong_values(case, mismatch)
         case "graph" if expectation.attached:
             return f"{what} should carry a graph: the value is right, but nothing can be learned from it."
         case "graph":
             return f"{what} should not require a gradient."
-        case "gradient" if returned.kind != "tensor":
-            cut = f"{what} does not exist: the graph is cut."
-            return without_gradient(case, mismatch, reveal=reveal) or cut
-        case "gradient":
-            array = returned.array
-            if mismatch.first and array is not None and not array[~right_places(expectation, array)].any():
-                return f"{what} is 0 where it should not be.\n{_how_many(mismatch)}"
-            return _values_line(case, mismatch)
         case "purity" if what.isidentifier():
             return f"{case.function} changed its argument {what}. Compute something new instead."
         case "purity":
@@ -175,20 +172,13 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
             return about_fact(expectation, mismatch.observed, reveal=reveal)
 
 
-def _not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: bool) -> str:
-    """Say what came back in place of several parts, where a probe says so by `kind`."""
+def _in_place_of_parts(case: Case, kind: object, *, reveal: bool) -> str:
+    """Say what came back in place of several parts, where a probe says so by `kind`; else ""."""
     names = case.params.get("returns", ())
     if not isinstance(kind, str) or kind in NO_KIND or len(names) < 2:
-        return f"{case.function} returned nothing where {expectation.what} should be."
+        return ""
     came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
     return f"{case.function} should return {_several_parts(case)}, but {came}."
-
-
-def _several_parts(case: Case) -> str:
-    """Name the parts that a case asks for, of their kind if it judges that: `2 values (low, high)`."""
-    names = case.params.get("returns", ())
-    kind = next((one.value for one in case.expected if one.name == "kind"), f"{len(names)} values")
-    return f"{kind}{f' of {len(names)}' if kind in LISTED else ''} ({', '.join(names)})"
 
 
 def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
@@ -202,29 +192,25 @@ def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     return f"{mismatch.expectation.what} does not exist: {case.function} should return {asked}, but {came}."
 
 
-def _not_a_tensor(case: Case, expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
-    what, seen = expectation.what, visible(returned.type, 80)
+def _several_parts(case: Case) -> str:
+    """Name the parts that a case asks for, of their kind if it judges that: `2 values (low, high)`."""
+    names = case.params.get("returns", ())
+    kind = next((one.value for one in case.expected if one.name == "kind"), f"{len(names)} values")
+    return f"{kind}{f' of {len(names)}' if kind in LISTED else ''} ({', '.join(names)})"
+
+
+def _not_a_tensor(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
+    what, returned = mismatch.expectation.what, mismatch.returned
+    seen = visible(returned.type, 80)
+    if reveal and mismatch.diagnoses:
+        return f"{what} cannot be read: in its place there is something else ({seen})."
     if returned.kind == "tensor":
         why = "the tensor is too large, or not dense" if case.values == TORCH else "there are too many"
         return f"The values of {what} cannot be read: {why}."
-    if case.values != TORCH:
-        ragged = " of other things than numbers, or of rows that differ in length" if returned.type in LISTS else ""
-        came = f"this was found: {seen}{ragged}" if reveal else "something else was found"
-        return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came}."
-    return (
-        f"{what} should be a torch.Tensor, but {f'this was found: {seen}' if reveal else 'something else was found'}."
-    )
-
-
-def _wrong_shape(case: Case, expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
-    what, shape = expectation.what, visible(str(list(returned.shape)), 120)
-    if not reveal:
-        return f"{what} should have shape {named_shape(expectation)}, and yours has another."
-    if case.values != TORCH and not (_shape(expectation) and returned.shape):
-        kind = "an array" if case.values == NUMPY else "a list"
-        came = f"{kind} of shape {shape}" if returned.shape else "a number"
-        return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came} was found."
-    return f"{what} should have shape {named_shape(expectation)}, but yours has {shape}."
+    if case.values != TORCH and returned.type in LISTS:
+        seen += " of other things than numbers, or of rows that differ in length"
+    asked = "a torch.Tensor" if case.values == TORCH else _kind_of_numbers(case, mismatch.expectation)
+    return f"{what} should be {asked}, but {f'this was found: {seen}' if reveal else 'something else was found'}."
 
 
 def _kind_of_numbers(case: Case, expectation: Expectation) -> str:
@@ -246,26 +232,29 @@ def named_shape(expectation: Expectation) -> str:
     return "[" + " ".join(f"{axis}={size}" for axis, size in sizes) + "]"
 
 
-def _values_line(case: Case, mismatch: Mismatch) -> str:
-    expectation = mismatch.expectation
-    near = "\nalmost right: look at constants, divisors and precision" if is_near_miss(mismatch) else ""
-    if case.values != TORCH and not _shape(expectation):
-        return f"{expectation.what}\n{_how_many(mismatch)}{near}"
-    array = expectation.array
-    dtype = "" if case.values == PYTHON else mismatch.returned.dtype
-    if "dtype" in expectation.forgiven and array is not None and array.dtype.kind == "i" and {*array.flat} <= {0, 1}:
-        dtype = ""  # truth values, as a probe returns them
-    return f"{expectation.what}   {dtype}{named_shape(expectation)}\n{_how_many(mismatch)}{near}"
-
-
-def _how_many(mismatch: Mismatch) -> str:
-    allowed = mismatch.expectation.rtol
-    place = f", all at {mismatch.shared[0]} {mismatch.shared[1]}" if mismatch.shared else ""
+def _wrong_values(case: Case, mismatch: Mismatch) -> str:
+    """Say of which thing values differ, how many and where, how near they are, and what else is right."""
+    expectation, array, allowed = mismatch.expectation, expected_array(mismatch.expectation), mismatch.expectation.rtol
     tolerance = f" (allowed: {allowed:g} relative)" if allowed else ""
-    if mismatch.total == 1:
-        return f"its value differs{tolerance}"
+    place = f", all at {mismatch.shared[0]} {mismatch.shared[1]}" if mismatch.shared else ""
     verb = "differs" if mismatch.differing == 1 else "differ"
-    return f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"
+    count = f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"
+    if mismatch.total == 1:
+        count = f"its value differs{tolerance}"
+    own = mismatch.returned.array
+    if mismatch.rung == "gradient" and own is not None and not own[~right_places(expectation, own)].any():
+        return f"{expectation.what} is 0 where it should not be.\n{count}"
+    is_truth = "dtype" in expectation.forgiven and array.dtype.kind == "i" and {*array.flat} <= {0, 1}
+    dtype = "" if case.values == PYTHON or is_truth else mismatch.returned.dtype
+    is_number = case.values != TORCH and not _shape(expectation)
+    lines = [expectation.what if is_number else f"{expectation.what}   {dtype}{named_shape(expectation)}", count]
+    if is_near_miss(mismatch):
+        lines.append("almost right: look at constants, divisors and precision")
+    if mismatch.right:
+        more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
+        listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])
+        lines.append(f"right: {listed if len(listed) <= MAX_LISTED else f'the {len(mismatch.right)} others'}")
+    return "\n".join(lines)
 
 
 def is_near_miss(mismatch: Mismatch) -> bool:
@@ -274,18 +263,17 @@ def is_near_miss(mismatch: Mismatch) -> bool:
 
 
 def _wrong_error(expectation: Expectation, observed: object, *, reveal: bool) -> str:
-    wanted = expectation.value["type"]
-    if not isinstance(observed, dict):
-        return f"{expectation.what} should raise {wanted}, but raised nothing."
-    types = observed.get("types")
+    wanted, types = expectation.value["type"], observed.get("types") if isinstance(observed, dict) else None
     types = types if isinstance(types, list) else []
-    if wanted not in types:
+    if not isinstance(observed, dict):
+        fault = f"raise {wanted}, but raised nothing"
+    elif wanted not in types:
         names = [name for name in types if isinstance(name, str)] if reveal else []
-        raised = visible(names[0], 80) if names else "something else"
-        return f"{expectation.what} should raise {wanted}, but raised {raised}."
-    texts = [repr(text) for text in expectation.value.get("mentions", ())]
-    mentions = " and ".join(texts) if reveal else "what was given"
-    return f"{expectation.what} should raise {wanted} and name {mentions}, but its text does not."
+        fault = f"raise {wanted}, but raised {visible(names[0], 80) if names else 'something else'}"
+    else:
+        texts = " and ".join(map(repr, expectation.value.get("mentions", ())))
+        fault = f"raise {wanted} and name {texts if reveal else 'what was given'}, but its text does not"
+    return f"{expectation.what} should {fault}."
 
 
 # Facts, in the stored case's words
@@ -296,10 +284,10 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 
     Where nothing was seen of what the fact is about, words that tell how it was done would be untrue.
     """
-    message = expectation.message
+    message, what = expectation.message, expectation.what
     if reveal:
         if _is_unseen(observed) and "{observed}" not in message:
-            return f"Nothing was seen of this: {expectation.what}."
+            return f"Nothing was seen of this: {what}."
         is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
         wanted, seen = (
             repr(json.loads(json.dumps(value, sort_keys=True))) if is_result else plain(value)
@@ -308,12 +296,12 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
         seen = visible(seen, MAX_SEEN)
         return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
     if expectation.diagnosis:
-        return f"Look at this: {expectation.what}."
+        return f"Look at this: {what}."
     if "{" not in message:
         return message
     claim = message.split("; ")[0]
     if expectation.kind == "witness" or "{observed}" in claim:
-        return f"In a hidden case this is not as it should be: {expectation.what}."
+        return f"In a hidden case this is not as it should be: {what}."
     claim = ASIDE.sub("", claim).replace("{expected}", "…").rstrip(".")
     return f"In a hidden case this does not hold: {claim}{'' if claim.endswith('…') else '.'}"
 
@@ -324,19 +312,22 @@ def _is_unseen(observed: object) -> bool:
 
 def plain(value: object, depth: int = MAX_DEPTH) -> str:
     """Write JSON as a sentence shows it; what is nested deeper than `depth` is left out."""
-    if isinstance(value, list | dict) and not depth:
-        return "…"
-    if isinstance(value, list):
-        entries: list[str] = []
-        for entry, group in itertools.groupby(plain(entry, depth - 1) for entry in value):
-            number = len(list(group))  # `3 times: a rollout, its rewards`
-            entries += [f"{number} times: {entry}"] if number > 1 and len(entry) > LONG else [entry] * number
-        return "[" + ", ".join(entries) + "]" if entries else "nothing"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {plain(entry, depth - 1)}" for key, entry in value.items()) + "}"
-    if isinstance(value, float):
-        return f"{value:.10g}" if value % 1 else str(value)
-    return "nothing" if value is None else str(value)
+    match value:
+        case list() | dict() if not depth:
+            return "…"
+        case None | []:
+            return "nothing"
+        case list():
+            entries: list[str] = []
+            for entry, group in itertools.groupby(plain(entry, depth - 1) for entry in value):
+                number = len(list(group))  # `3 times: a rollout, its rewards`
+                entries += [f"{number} times: {entry}"] if number > 1 and len(entry) > LONG else [entry] * number
+            return "[" + ", ".join(entries) + "]"
+        case dict():
+            return "{" + ", ".join(f"{key}: {plain(entry, depth - 1)}" for key, entry in value.items()) + "}"
+        case float() if value % 1:
+            return f"{value:.10g}"
+    return str(value)
 
 
 # Numbers side by side
@@ -370,41 +361,34 @@ def about_updates(case: Case, observation: Observation) -> str:
     What is told follows from stored weights alone, so it is true whatever the cause. Where to look is told where the
     case shows that nothing before the update was wrong.
     """
-    followed = _followed(case, observation)
-    if followed is None:
-        return ""
-    expectation, due, made = followed
-    right = right_places(replace(expectation, array=due), made).reshape(len(due), -1).all(axis=1)
-    if right.all():
+    pairs = {  # name → what is stored for each update, and what came back
+        one.name: (one, one.array, returned.array)
+        for one in case.expected
+        if one.array is not None and one.axes[:1] == (UPDATE,)
+        if (returned := observation.returned.get(one.name)) is not None and returned.array is not None
+        if returned.array.shape == one.array.shape
+    }
+    start = case.inputs.get("weight")
+    right = None
+    for name, (one, due, made) in pairs.items():
+        if not np.isfinite(made).all():
+            continue
+        if name in ("weights", "weight") and start is not None and due.shape[1:] == start.shape:
+            due, made = np.concatenate([start[None], due]), np.concatenate([start[None], made])
+        elif name != FOLLOWED or len(made) < 2:
+            continue
+        right = right_places(replace(one, array=due), made).reshape(len(due), -1).all(axis=1)
+        break
+    if right is None or right.all():
         return ""
     first = int(np.argmin(right))
     if not first:
         return "The weights differ before the first update."
-    when = f"The weights are wrong from update {first} on"
-    right_losses = [
-        right_places(one, returned.array)[:first]
-        for one in case.expected
-        if one.name == LOSSES and (returned := observation.returned.get(LOSSES)) is not None
-        if one.array is not None and returned.array is not None and returned.array.shape == one.array.shape
-    ]
-    if not right_losses:
-        return f"{when}."
-    if not right_losses[0].all():
-        return f"{when}. The loss of update {int(np.argmin(right_losses[0])) + 1} is wrong: look at what it is made of."
-    return f"{when}. Its loss is right: look at what becomes of its gradient, and at the optimizer."
-
-
-def _followed(case: Case, observation: Observation) -> tuple[Expectation, Array, Array] | None:
-    """Return weights before the first update and after each: the expectation, what should be, what was returned."""
-    for expectation in case.expected:
-        returned = observation.returned.get(expectation.name)
-        if expectation.array is None or expectation.axes[:1] != (UPDATE,) or returned is None or returned.array is None:
-            continue
-        due, made, start = expectation.array, returned.array, case.inputs.get("weight")
-        if made.shape != due.shape or not np.isfinite(made).all():
-            continue
-        if expectation.name == FOLLOWED and len(made) > 1:
-            return expectation, due, made
-        if expectation.name in ("weights", "weight") and start is not None and due.shape[1:] == start.shape:
-            return expectation, np.concatenate([start[None], due]), np.concatenate([start[None], made])
-    return None
+    when = f"The weights are wrong from update {first} on."
+    if LOSSES not in pairs:
+        return when
+    one, _, losses = pairs[LOSSES]
+    wrong = np.flatnonzero(~right_places(one, losses)[:first])
+    if wrong.size:
+        return f"{when} The loss of update {wrong[0] + 1} is wrong: look at what it is made of."
+    return f"{when} Its loss is right: look at what becomes of its gradient, and at the optimizer."
