@@ -265,36 +265,34 @@ def fault_of_call(case: Case, outcome: Outcome) -> Mismatch | Raised | None:
 
 def simpler(trial: Trial) -> list[Trial]:
     """Return all trials that one step leads to and that cost less, the cheapest first."""
-    steps = [*_shorter(trial), *_rounder(trial)]
+    changes = [*_shorter(trial), *_rounder(trial)]
     with np.errstate(over="ignore"):  # all float32, or none: what a call of two dtypes does is another question
         narrow = {name: one.astype(np.float32) for name, one in trial.inputs.items() if one.dtype == np.float64}
-    if narrow and not narrow.keys() & {*trial.fixed} and all(np.isfinite(array).all() for array in narrow.values()):
-        steps.append(replace(trial, inputs={**trial.inputs, **narrow}))
+    if not narrow.keys() & {*trial.fixed} and all(np.isfinite(array).all() for array in narrow.values()):
+        changes.append(narrow)
+    steps = [replace(trial, inputs={**trial.inputs, **change}) for change in changes]
     return sorted((step for step in steps if step.cost < trial.cost), key=lambda step: step.cost)
 
 
-def _shorter(trial: Trial) -> Iterator[Trial]:
+def _shorter(trial: Trial) -> Iterator[dict[str, Array]]:
     """Keep half of a long axis; of a short one all entries but one, or only one."""
     for axis, size in trial.sizes.items():
-        entries = range(size)
-        parts = [[*entries[: size // 2]], [*entries[size // 2 :]]]
+        entries = [*range(size)]
+        parts = [entries[: size // 2], entries[size // 2 :]]
         if size <= LONG:
-            parts = [[entry] for entry in entries] + [
-                [other for other in entries if other != entry] for entry in entries
-            ]
+            parts = [[one] for one in entries] + [[other for other in entries if other != one] for one in entries]
         for kept in parts:
             inputs = dict(trial.inputs)
             for name, axes in trial.axes.items():
-                for position, other in enumerate(axes.split()):
-                    inputs[name] = np.take(inputs[name], kept, axis=position) if other == axis else inputs[name]
+                for position in [place for place, other in enumerate(axes.split()) if other == axis]:
+                    inputs[name] = np.take(inputs[name], kept, axis=position)
             if len(kept) >= trial.least.get(axis, 1):
-                yield replace(trial, inputs=inputs)
+                yield inputs
 
 
-def _rounder(trial: Trial) -> Iterator[Trial]:
+def _rounder(trial: Trial) -> Iterator[dict[str, Array]]:
     """Make the numbers of one input simpler throughout, or at one place."""
-    for name in [name for name in trial.inputs if name not in trial.fixed]:
-        array = trial.inputs[name]
+    for name, array in trial.inputs.items():
         simple = [np.zeros_like(array), np.ones_like(array), np.abs(array)]
         if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
             simple += [np.round(array), np.round(array * 2) / 2, np.round(array, 1)]
@@ -303,9 +301,8 @@ def _rounder(trial: Trial) -> Iterator[Trial]:
             for other in {0.0, 1.0, abs(number), float(round(number))} if np.isfinite(number) else ():
                 simple.append(array.copy())
                 simple[-1][index] = other
-        for changed in simple:
-            if not np.array_equal(changed, array):
-                yield replace(trial, inputs={**trial.inputs, name: np.asarray(changed)})  # of 0 axes it is a scalar
+        if name not in trial.fixed:  # of 0 axes an array is a scalar after arithmetic
+            yield from ({name: np.asarray(one)} for one in simple if not np.array_equal(one, array))
 
 
 # What draws
@@ -407,9 +404,8 @@ def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
             words = ("a tensor without a graph", "a tensor that requires a gradient")
             return words[returned.requires_grad], words[bool(expectation.attached)]
         case "error" if isinstance(observed, dict):
-            return ": ".join(
-                str(part) for part in (*(observed.get("types") or ())[:1], observed.get("message"))
-            ), wanted
+            said = [*(observed.get("types") or ())[:1], observed.get("message")]
+            return ": ".join(map(str, said)), wanted
         case "error":
             return "no exception", wanted
         case "fact":
@@ -429,8 +425,8 @@ def expected_text(expectation: Expectation) -> str:
     if expectation.array is not None:
         return nested(expectation.array, DIGITS)
     if expectation.kind == "error":
-        mentions = " and ".join(repr(text) for text in expectation.value.get("mentions", ()))
-        return str(expectation.value["type"]) + (f" that names {mentions}" if mentions else "")
+        mentions = " and ".join(map(repr, expectation.value.get("mentions", ())))
+        return f"{expectation.value['type']}{f' that names {mentions}' if mentions else ''}"
     return "nothing" if expectation.value is None else str(expectation.value)
 
 
@@ -453,9 +449,7 @@ def _constructor(array: Array, values: str) -> tuple[str, str]:
     """What stands before and after the numbers of an array; a dtype that they have by themselves is not said."""
     if values == PYTHON:
         return "", ""
-    head, library, default = (
-        ("np.array(", "np", "float64") if values == NUMPY else ("torch.tensor(", "torch", "float32")
-    )
+    head, library, default = {NUMPY: ("np.array(", "np", "float64")}.get(values, ("torch.tensor(", "torch", "float32"))
     dtype = array.dtype.name
     is_default = dtype in (default, "int64", "bool") and (array.size or values == TORCH)
     return head, ")" if is_default else f", dtype={library}.{dtype})"
@@ -485,25 +479,18 @@ def nested(array: Array, digits: int = 0) -> str:
 
 def with_calls(items: Sequence[ItemResult], cases: Sequence[Case]) -> list[ItemResult]:
     """Add below the message of each item the call of its first failing case, where `calls_of` has one."""
-    calls = calls_of(items, cases)
-    texts = {name: textwrap.indent(text, MARGIN) for name, text in calls.items()}
-    return [
-        replace(item, message=f"{item.message}\n{CALLED}\n{texts[item.item]}") if item.item in texts else item
-        for item in items
-    ]
+    texts = {item: f"\n{CALLED}\n{textwrap.indent(text, MARGIN)}" for item, text in calls_of(items, cases).items()}
+    return [replace(item, message=item.message + texts.get(item.item, "")) for item in items]
 
 
 def calls_of(items: Iterable[ItemResult], cases: Sequence[Case]) -> dict[str, str]:
     """Write item → the call of its first failing case, where that is public and short and nothing shorter is shown."""
-    by_id = {case.id: case for case in cases}
-    calls = {}
+    by_id, calls = {case.id: case for case in cases}, {}
     for item in items:
         first = next((case for case in item.cases if case.verdict != "passed"), None)
         is_shown = item.counterexample or item.hint.endswith(START_THERE)
-        if first is None or first.visibility != "public" or is_shown or first.case not in by_id:
-            continue
-        if first.verdict in ("failed", "raised", "timed_out"):
-            calls[item.item] = short_call(by_id[first.case])
+        if first and first.visibility == "public" and first.verdict in ("failed", "raised", "timed_out"):
+            calls[item.item] = short_call(by_id[first.case]) if first.case in by_id and not is_shown else ""
     return {item: call for item, call in calls.items() if call}
 
 
