@@ -19,11 +19,11 @@ from autograder.grading.counterexamples import CallRunner, Drawing, Search, call
 from autograder.grading.details import Details, curve_of, fingerprint, picture_of
 from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
-from autograder.grading.judging import WORST_FIRST, Judge, Judged, load_failure, withhold
+from autograder.grading.judging import WORST_FIRST, Judge, load_failure, withhold
 from autograder.grading.known_mistakes import names_of_items
 from autograder.grading.wording import about_updates, which_case
-from autograder.sandbox.calls import Outcome, Program
-from autograder.submissions.submission import Function, Submission, outline, quoted, written
+from autograder.sandbox.calls import Program
+from autograder.submissions.submission import Submission, outline, outlined, quoted, written
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo
 
@@ -86,40 +86,36 @@ class Grader:
     def _grade(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> tuple[Report, Details]:
-        details, cause = Details(submission.sha256, self.fixtures.sha256), ""
+        details, cause, results = Details(submission.sha256, self.fixtures.sha256), "", list[ItemResult]()
+        fault = submission.fault or None
         try:
-            if submission.fault:
-                results = [not_graded(item, submission.fault) for item in items]
-            elif cause := submission.problem or self.meant_for_another(submission):
+            if fault is None and (cause := submission.problem or self.meant_for_another(submission)):
                 results = [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items]
-            else:
+            elif fault is None:
                 with np.errstate(all="ignore"):  # the terminal of whoever grades shows no warnings of odd values
-                    grading = Grading.of(self, submission, sandbox, items)
+                    grading = Grading(self, submission, sandbox, items)
                     results = grading.results()
                     cause = grading.judge.causes([one for verdicts in grading.judged.values() for one in verdicts])
                     details = grading.details(details, results, curves)
-        except GraderFault as fault:
-            results = [not_graded(item, str(fault)) for item in items]
+        except GraderFault as error:
+            fault = str(error)
         except OSError as error:  # no memory to start a worker, no descriptor left
-            results = [not_graded(item, f"The machine failed while grading: {error}.") for item in items]
+            fault = f"The machine failed while grading: {error}."
         except KitError:
             raise
         except Exception as error:  # whatever was handed in, it costs this student a second look, and the class nothing
             # Staff are told the error's kind and place: its text may hold what the student wrote.
-            kit = PurePath(__file__).parents[1]
-            frames = [
-                one for one in traceback.extract_tb(error.__traceback__) if PurePath(one.filename).is_relative_to(kit)
-            ]
-            where = f"{type(error).__name__} in {PurePath(frames[-1].filename).name}, line {frames[-1].lineno}"
-            reason = f"The grader itself failed at this submission ({where}): report it with the file."
-            results = [not_graded(item, reason) for item in items]
+            kit, frames = PurePath(__file__).parents[1], traceback.extract_tb(error.__traceback__)
+            last = [frame for frame in frames if PurePath(frame.filename).is_relative_to(kit)][-1]
+            where = f"{type(error).__name__} in {PurePath(last.filename).name}, line {last.lineno}"
+            fault = f"The grader itself failed at this submission ({where}): report it with the file."
         report = Report(
             student=submission.student,
             assignment=self.assignment.name,
             submission=SubmissionInfo(submission.path, submission.sha256),
             fixtures=self.fixtures.sha256,
             isolation=sandbox.layers,
-            items=tuple(results),
+            items=tuple(results if fault is None else [not_graded(item, fault) for item in items]),
             cause=cause,
             identity=submission.identity,
         )
@@ -141,7 +137,6 @@ class Grader:
         return ""
 
 
-@dataclass
 class Grading:
     """One submission on its way through grading: what is known of it so far.
 
@@ -150,44 +145,32 @@ class Grading:
     names      item → the known mistakes that its function's answers are
     """
 
-    grader: Grader
-    submission: Submission
-    sandbox: Runner
-    items: Sequence[Item]
-    program: Program
-    functions: Mapping[str, Function]
-    outcomes: dict[str, Outcome]
-    judge: Judge
-    judged: Mapping[str, Sequence[Judged]]
-    names: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def of(cls, grader: Grader, submission: Submission, sandbox: Runner, items: Sequence[Item]) -> Grading:
+    def __init__(self, grader: Grader, submission: Submission, sandbox: Runner, items: Sequence[Item]) -> None:
         """Run the cases of these items, judge them, and name known mistakes."""
+        self.grader, self.submission, self.sandbox, self.items = grader, submission, sandbox, items
         chosen, fixtures = grader.assignment, grader.fixtures
         # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
         # take a second or two, a thirtieth of the budget, and are run before anything else.
         until = time.perf_counter() + chosen.budget
-        allowed, given = chosen.only_packages, (grader.given, grader.probes)
-        program = Program(chosen.module, submission.source, *given, chosen.needs_torch, allowed, until=until)
-        functions = outline(submission.source) if submission.functions is None else submission.functions
+        text, allowed = (submission.source, grader.given, grader.probes), chosen.only_packages
+        self.program = Program(chosen.module, *text, chosen.needs_torch, allowed, until=until)
+        self.functions = outlined(submission)
         requests = fixtures.requests(tuple(items))
-        outcomes = sandbox.run(program, list(requests.values()), load_timeout=chosen.load_timeout)
-        by_case = dict(zip(requests, outcomes, strict=True))
-        judge = Judge(chosen.module, submission, load_failure(chosen.module, submission, outcomes), chosen.renamed)
-        judged = withhold(
+        outcomes = sandbox.run(self.program, list(requests.values()), load_timeout=chosen.load_timeout)
+        self.outcomes = dict(zip(requests, outcomes, strict=True))
+        self.judge = Judge(chosen.module, submission, load_failure(chosen.module, submission, outcomes), chosen.renamed)
+        self.judged = withhold(
             {
-                item.id: [judge.judge(case, by_case[case.id], item.timeout) for case in fixtures.of_item(item.id)]
-                for item in items
+                item.id: [self.judge.judge(case, self.outcomes[case.id], item.timeout) for case in cases]
+                for item, cases in ((item, fixtures.of_item(item.id)) for item in items)
             }
         )
-        names: dict[str, tuple[str, ...]] = {}
-        every = [one for verdicts in judged.values() for one in verdicts]
+        self.names: dict[str, tuple[str, ...]] = {}
+        every = [one for verdicts in self.judged.values() for one in verdicts]
         for function in dict.fromkeys(one.case.function for one in every if not one.passed):
-            cases = [one.case for one in every if one.case.function == function]
-            ran = {case.id: by_case[case.id] for case in cases}
-            names |= names_of_items(cases, {name: one.observation or one.raised for name, one in ran.items()})
-        return cls(grader, submission, sandbox, items, program, functions, by_case, judge, judged, names)
+            ran = [(one.case, self.outcomes[one.case.id]) for one in every if one.case.function == function]
+            answers = {case.id: outcome.observation or outcome.raised for case, outcome in ran}
+            self.names |= names_of_items([case for case, _ in ran], answers)
 
     def results(self) -> list[ItemResult]:
         """Give each item its points, its first failure in words, a hint, and a counterexample where one is needed."""
@@ -218,37 +201,28 @@ class Grading:
     def _failure(self, item: Item) -> Failure:
         """Collect what is known of an item that fails."""
         chosen, verdicts = self.grader.assignment, self.judged[item.id]
-        failing = [place for place, one in enumerate(verdicts) if not one.passed]
-        before = next((place for place in failing if not verdicts[place].withheld), failing[0])
-        first, code = verdicts[before], written(self.submission.source, self.functions)
+        failing = [one for one in verdicts if not one.passed]
+        first = next((one for one in failing if not one.withheld), failing[0])
+        code = written(self.submission.source, self.functions)
         elsewhere = item_to_start_with(chosen.items, first, self.judged, code)
         if first.withheld:
             return Failure(item, first, elsewhere=elsewhere)
         names = self.names.get(item.id, ()) if first.result.verdict in NAMED else ()
         seen = self.outcomes[first.case.id].observation if first.result.visibility == "public" else None
-        updates = default = ""
-        if first.mismatch is not None and seen is not None:
-            updates = about_updates(first.case, seen)
-        if not names:
-            cases = [verdicts[place].case for place in failing]
-            default = other_default(cases, outline(chosen.untouched_source()), self.functions)
-        of_function = [
-            (other, one)
-            for other, judged in self.judged.items()
-            for one in judged
-            if one.case.function == item.function and not one.passed
-        ]
+        handed_out = {} if names else outline(chosen.untouched_source())
+        of_function = [one for judged in self.judged.values() for one in judged if one.case.function == item.function]
+        wrong = [one for one in of_function if not one.passed]
         return Failure(
             item=item,
             first=first,
-            before=before,
+            before=next(place for place, one in enumerate(verdicts) if one is first),
             names=names,
             hints=self.grader.fixtures.hints,
-            updates=updates,
-            other_default=default,
+            updates=about_updates(first.case, seen) if first.mismatch and seen else "",
+            other_default=other_default([one.case for one in failing], handed_out, self.functions),
             elsewhere=elsewhere,
-            is_first=item.id == next((other for other, _ in of_function if not self.names.get(other)), ""),
-            law_alone=all(one.case.hint == first.case.hint for _, one in of_function),
+            is_first=item.id == next((one.case.item for one in wrong if not self.names.get(one.case.item)), ""),
+            law_alone=all(one.case.hint == first.case.hint for one in wrong),
             code=code.get(item.function, ""),
         )
 
@@ -266,13 +240,13 @@ class Grading:
         failed = {next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results}
         pictures = [picture_of(case, self.outcomes[case.id]) for case in fixtures.cases if case.id in failed]
         wrong = [item for item in results if item.verdict == "failed"]
-        answers = {item.item: fingerprint(item) for item in wrong if not item.mistakes and not item.is_withheld}
+        unknown = [item for item in wrong if not item.mistakes and not item.is_withheld]
         code = written(submission.source, self.functions)
         return replace(
             details,
             curves=tuple(drawn),
-            pictures=tuple(picture for picture in pictures if picture is not None),
-            answers=answers,
+            pictures=tuple(filter(None, pictures)),
+            answers={item.item: fingerprint(item) for item in unknown},
             code={name: text for name, text in code.items() if name in {item.function for item in wrong}},
             calls=calls_of(results, fixtures.cases),
         )

@@ -368,7 +368,7 @@ def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bo
     runner = Shortened(sandbox, [by_id[name] for name in grader.fixtures.requests(fate.items)], fate)
     try:
         with np.errstate(all="ignore"):
-            grading = Grading.of(grader, replace(submission, functions={}), runner, fate.items)
+            grading = Grading(grader, replace(submission, functions={}), runner, fate.items)
     except SandboxError as error:
         raise GraderFault(f"{NOT_HELD}: {error}") from error
     lost, names = {}, set[str]()
