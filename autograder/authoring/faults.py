@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import difflib
+import json
 import re
 import tomllib
 import traceback
@@ -21,6 +22,7 @@ from typing import Any
 from autograder.vocabulary.errors import FixtureError, KitError
 from autograder.vocabulary.times import OutOfTimeError
 
+HEAD = re.compile(r'^[ \t]*\[+[ \t]*"?(.*?)"?[ \t]*\]', re.MULTILINE)  # of a table in TOML
 NAME_FIRST = re.compile(r"([A-Za-z0-9.-]+)\b")  # how a refusal of a case or of an item begins
 
 
@@ -126,5 +128,29 @@ def place_of(folder: Path, case: str) -> tuple[Path, int] | None:
 
 def line_of(text: str, part: str) -> int:
     """The first line that holds that text; 1 where none does."""
-    before, found, _ = text.partition(part)
-    return before.count("\n") + 1 if found else 1
+    return 1 + text.count("\n", 0, max(text.find(part), 0))
+
+
+def line_in(text: str, table: str = "", place: int = 0, key: str = "") -> int:
+    """The line of a key in the `place`-th table of that name in a TOML file, whose head counts as the first table "".
+
+    Where the key is not there it is the table's own, and 1 where that is not there.
+    """
+    tables = [("", 0), *((head[1], head.start()) for head in HEAD.finditer(text))]
+    ends = [start for _, start in tables[1:]] + [len(text)]
+    own = [(start, end) for (name, start), end in zip(tables, ends, strict=True) if name == table][place:]
+    start, end = own[0] if own else (0, 0)
+    spellings = "|".join(map(re.escape, (key, f"'{key}'", json.dumps(key, ensure_ascii=False))))
+    found = re.compile(rf"^[ \t]*({spellings})[ \t]*=", re.MULTILINE).search(text, start, end) if key else None
+    return 1 + text.count("\n", 0, found.start() if found else start)
+
+
+def read_toml(path: Path, faults: list[Fault]) -> tuple[str, dict[str, Any] | None]:
+    """The text of a file, and what it says; None where it is no TOML, which is a fault."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML
+        place = re.search(r"at line (\d+)", str(error))
+        faults.append(Fault(path, int(place[1]) if place else 1, f"cannot be read: {error}"))
+        return "", None

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from autograder.authoring.exam.mutants import Variant
-from autograder.authoring.faults import likely
+from autograder.authoring.faults import Fault, Faults, likely, line_in, read_toml
 from autograder.grading.assignment import Assignment
-from autograder.vocabulary.errors import FixtureError
 
 CONTRACT = "contract.toml"
 README = "README.md"
 ROW = re.compile(r" *(?:returns\b|\w+ +(?:float|int|bool|str|Tensor|list|Callable)\d*\b)")  # of shapes, in a docstring
 HEADING = re.compile(r"^ *(?:(?:Args|Arguments|Parameters|Returns|Raises|Notes?|Examples?):?|-{3,}) *$", re.MULTILINE)
+FORM = "a sentence with its mistakes, or with the reason why it is not graded"
 SHOWN = 60  # characters of a sentence, where it says which clause is meant
 
 
@@ -61,56 +60,44 @@ class Clause:
 def read_contract(assignment: Assignment) -> tuple[Clause, ...] | None:
     """The clauses of an assignment; None where it has no contract yet.
 
-    Raises FixtureError, one sentence with file and line, where the file cannot be used.
+    Raises FixtureError, all that is wrong with file and line, where the file cannot be used.
     """
-    path = assignment.folder / CONTRACT
+    path, faults = assignment.folder / CONTRACT, list[Fault]()
     if not path.is_file():
         return None
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FixtureError(f"{path} is not TOML: {error}.") from error
-    of_function: dict[str, list[str]] = {}
+    of_function: dict[str, list[str]] = {curve.function: [] for curve in assignment.curves}
     for item in assignment.items:
         of_function.setdefault(item.function, []).append(item.id)
-    clauses = []
-    for clause in clauses_in(data, text, of_function, path.parent.name):
-        if not isinstance(clause, Clause):
-            raise FixtureError(f"{path}:{clause[0]}: {clause[1]}.")
-        clauses.append(clause)
+    clauses = clauses_in(path, of_function, faults)
+    if faults:
+        raise Faults.of(faults)
     return tuple(clauses)
 
 
-Wrong = tuple[int, str]  # the line, and what is wrong there
-
-
-def clauses_in(
-    data: Mapping[str, Any], text: str, of_function: Mapping[str, Sequence[str]], folder: str
-) -> Iterator[Clause | Wrong]:
-    """Each clause, and what is wrong in the file; `of_function` are a function's items."""
-    rows = text.splitlines()
-    plain = [row.strip().removeprefix('"').replace('\\"', '"').replace("\\\\", "\\") for row in rows]
+def clauses_in(path: Path, of_function: Mapping[str, Sequence[str]], faults: list[Fault]) -> list[Clause]:
+    """The clauses of a file, whose faults are added to those known; `of_function` are a function's items."""
+    text, data = read_toml(path, faults)
     every = [item for items in of_function.values() for item in items]
-    for name, table in data.items():
-        heads = (f"[{name}]", f'["{name}"]')
-        start = next((number for number, row in enumerate(rows, 1) if row.strip() in heads), 1)
+    clauses = []
+    for name, table in (data or {}).items():
         if not isinstance(table, dict):
-            yield start, f"{name!r} is no table of sentences"
+            faults.append(Fault(path, 1, f"{name!r} is no table of sentences", FORM))
             continue
+        if name and name not in of_function:
+            faults.append(Fault(path, line_in(text, name), f"no item grades {name!r}", likely(name, of_function)))
         for sentence, value in table.items():
-            line = next((n for n, row in enumerate(plain, 1) if n >= start and row.startswith(sentence)), 1)
-            more = " …" if len(sentence) > SHOWN else ""
-            place = f"{folder}/{CONTRACT}:{line}: {sentence[:SHOWN] + more!r}"
+            line, shown = line_in(text, name, -1, sentence), repr(sentence[:SHOWN] + " …" * (len(sentence) > SHOWN))
+            place = f"{path.parent.name}/{CONTRACT}:{line}: {shown}"
             if isinstance(value, str) and value.strip():
-                yield Clause(name, sentence, place, not_graded=value)
+                clauses.append(Clause(name, sentence, place, not_graded=value))
             elif isinstance(value, list) and all(isinstance(one, str) for one in value):
                 own = of_function.get(name, ()) if name else every
-                items = [one for one in value if one in own] or own
-                yield Clause(name, sentence, place, tuple(items), tuple(one for one in value if one not in own))
+                items, mistakes = (tuple(one for one in value if (one in own) == is_own) for is_own in (True, False))
+                clauses.append(Clause(name, sentence, place, items or tuple(own), mistakes))
             else:
-                right = "a list of items and mistakes, or the reason"
-                yield line, f"{sentence[:SHOWN]!r} of [{name}] should have {right}, but has {value!r}"
+                what = f"{shown} of [{name}] should have a list of items and mistakes, or the reason, but has {value!r}"
+                faults.append(Fault(path, line, what, FORM))
+    return clauses
 
 
 def contract_complaints(
@@ -125,19 +112,18 @@ def contract_complaints(
     Whatever of a docstring stands in no clause is one complaint each. Drafts of clauses are none where their function
     is `unfinished`.
     """
-    module, text = ast.parse(solution), text_of(assignment)
+    module = ast.parse(solution)
     nodes = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name in assignment.functions]
     docstrings = {node.name: ast.get_docstring(node) or "" for node in nodes}
-    about_all = [ast.get_docstring(module) or "", text]
-    complaints = []
-    for function, docstring in docstrings.items():
-        quotes = [clause.sentence for clause in clauses if clause.function == function]
-        none = f"{assignment.name}/{CONTRACT}: no clause of {function} quotes"
-        complaints += [f"{none}: {piece!r}." for piece in not_quoted(docstring, quotes)]
+    about_all = [ast.get_docstring(module) or "", text_of(assignment)]
+    complaints = [
+        f"{assignment.name}/{CONTRACT}: no clause of {function} quotes: {piece!r}."
+        for function, docstring in docstrings.items()
+        for piece in not_quoted(docstring, [clause.sentence for clause in clauses if clause.function == function])
+    ]
     for clause in clauses:
         texts = [text for function, text in docstrings.items() if clause.is_about(function)]
-        quote = _whole(_collapsed(clause.sentence))
-        if not any(re.search(quote, _collapsed(text)) for text in (*texts, *about_all)):
+        if not any(re.search(_quote(clause.sentence), " ".join(text.split())) for text in (*texts, *about_all)):
             docstring = f"the docstring of {clause.function or 'any function'}"
             complaints.append(f"{clause.place} stands neither in {docstring} nor in {README}.")
         if clause.is_open and clause.function not in unfinished:
@@ -165,18 +151,13 @@ def not_quoted(docstring: str, quotes: Sequence[str]) -> list[str]:
         elif not (0 <= margin < indent and line.strip()):
             kept.append(line)
             margin = -1
-    rest = _collapsed(HEADING.sub("", "\n".join(kept)))
-    for quote in sorted((_collapsed(quote).rstrip(".:;") for quote in quotes), key=len, reverse=True):
-        rest = re.sub(_whole(quote), "\0", rest)  # a longer one may hold a shorter
+    rest = " ".join(HEADING.sub("", "\n".join(kept)).split())
+    for quote in sorted(quotes, key=len, reverse=True):  # a longer one may hold a shorter
+        rest = re.sub(_quote(quote.rstrip(".:; \n")), "\0", rest)
     pieces = [piece.strip(" .:;,-0123456789") for piece in rest.split("\0")]
     return [piece for piece in pieces if " " in piece]  # a word alone joins two sentences
 
 
-def _collapsed(text: str) -> str:
-    """The text with each run of white space as one blank."""
-    return " ".join(text.split())
-
-
-def _whole(quote: str) -> str:
-    """A pattern of the quote which cuts no word."""
-    return rf"(?<!\w){re.escape(quote)}(?!\w)"
+def _quote(text: str) -> str:
+    """A pattern of the text, each run of white space as one blank, which cuts no word."""
+    return rf"(?<!\w){re.escape(' '.join(text.split()))}(?!\w)"
