@@ -285,9 +285,6 @@ def test_zip_alone_gives_the_solution_all_points(unpacked: Path, solution: str, 
     done = run_in(folder, "autograder", "check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].split()[:4] == ["total", "100", "/", "100"]
-    tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
-    assert tested.returncode == 0, tested.stdout
-    assert "36 passed" in tested.stdout
 
 
 @pytest.mark.long

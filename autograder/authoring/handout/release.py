@@ -276,8 +276,7 @@ def not_independent(assignment: Assignment) -> tuple[str, ...]:
     for path in (assignment.folder / "oracle.py", *sorted((assignment.folder / "oracle").glob("*.py"))):
         with contextlib.suppress(OSError, SyntaxError, ValueError):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-                if any(isinstance(target, ast.Name) and target.id == NOT_INDEPENDENT for target in targets):
+                if ast.unparse(node).startswith((f"{NOT_INDEPENDENT} ", f"{NOT_INDEPENDENT}:")):
                     listed |= {str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)}
     return tuple(name for name in assignment.functions if name in listed)
 
