@@ -356,25 +356,6 @@ def test_own_folder_is_one_students_whatever_it_holds(tmp_path: Path) -> None:
     assert {name: each.path for name, each in gather(tmp_path / "eve")[1].items()} == {"eve": f"eve/{PY}"}
 
 
-# Times in names
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("1 March, 2027 1158 PM", "2 March, 2027 1205 AM"),
-        ("Mar 1, 2027 2358", "Mar 2, 2027 005"),
-        ("28 Feb 2027 958", "1 Mar 2027 1005"),
-        ("December 31, 2026 1200 PM", "January 1, 2027 1159 AM"),
-        ("2 Sept 2027 2358", "Sept 3, 2027 005"),
-        ("Mar 2, 2027 105 AM", "Mar 2, 2027 1005 AM"),
-    ],
-)
-def test_brightspace_moment_is_read_in_every_english_form(tmp_path: Path, first: str, second: str) -> None:
-    put(tmp_path, [f"71-500 - Ana - {second}/{PY}", f"71-500 - Ana - {first}/{PY}"])
-    assert gather(tmp_path)[1]["Ana_71"].source == content(f"71-500 - Ana - {second}/{PY}")
-
-
 def test_timestamp_link_or_pipe_is_not_opened(tmp_path: Path) -> None:
     put(tmp_path / "class", [f"ada/ps5/{PY}", f"ben/ps5/{PY}"])
     put(tmp_path, {"secret": "2027-03-02 15:58:23"})
@@ -563,7 +544,7 @@ def test_class_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_class_zip_bomb_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c.zip"
-    path.write_bytes(zipped({f"a_1_5_{PY}": bytes(50 * MIB), f"b_2_6_{PY}": "x = 1\n"}))
+    path.write_bytes(zipped({f"a_1_5_{PY}": bytes(20 * MIB), f"b_2_6_{PY}": "x = 1\n"}))
     read_ = gather(path, class_zip=True)[1]
     assert "larger than 1 MiB" in read_["a_1"].problem
     assert read_["b_2"].source == "x = 1\n"

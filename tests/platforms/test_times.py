@@ -32,10 +32,13 @@ ENGLISH = ("Friday, 12 March 2027, 11:59 PM", "Saturday, 13 March 2027, 12:05 AM
         ("Friday, 12 March 2027, 23:59", "Saturday, 13 March 2027, 00:05"),
         ("Fri, 12 Mar 2027, 11:59 PM", "Sat, 13 Mar 2027, 12:05 am"),
         ("FRIDAY, 12 MARCH 2027, 11:59 PM", "SATURDAY, 13 MARCH 2027, 12:05 AM"),
+        ("12 March, 2027 1159 PM", "13 March, 2027 1205 AM"),  # Brightspace's
+        ("Mar 12, 2027 2359", "Mar 13, 2027 005"),
     ],
 )
 def test_dates_in_english_words_are_read(first: str, second: str) -> None:
     assert [moment_in_words(first), moment_in_words(second)] == [EVENING, MORNING]
+    assert moment_in_words("2 Sept 2027 958") == datetime(2027, 9, 2, 9, 58)
 
 
 @pytest.mark.parametrize(

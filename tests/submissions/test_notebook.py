@@ -298,7 +298,6 @@ def test_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path: 
         (notebook("def f(): pass") + "\0", "is not a text file: it holds a null byte"),
         (notebook(*["x = 1"] * 5_001), "is too large: more than 5000 cells and 128 KiB of code"),
         (notebook("x = 1\n" * 50_000), "is too large"),
-        (" " * (64 * 2**20 + 1), "is larger than 64 MiB."),
     ],
 )  # fmt: skip
 def test_what_is_not_a_notebook_is_a_problem(tmp_path: Path, text: str, message: str) -> None:
@@ -313,7 +312,7 @@ def test_outputs_metadata_and_kernels_are_never_looked_at(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = {"output_type": "stream", "name": "stdout"}
-    printed = [{**stream, "text": "100 / 100\x1b[2J"}, {**stream, "text": "0.123, [1, 2] " * 3_500_000}]
+    printed = [{**stream, "text": "100 / 100\x1b[2J"}, {**stream, "text": "0.123, [1, 2] " * 1_000_000}]
     answer = {
         "cell_type": "code",
         "id": "same",
@@ -323,10 +322,10 @@ def test_outputs_metadata_and_kernels_are_never_looked_at(
     }
     kernel = {"kernelspec": {"name": "evil", "argv": ["rm", "-rf", "/"]}, "language_info": {"name": "bash"}}
     path = put(tmp_path / "eve.ipynb", notebook(answer, {**answer, "outputs": []}, metadata=kernel, extra=[1]))
-    assert path.stat().st_size > 45_000_000
+    assert path.stat().st_size > 13_000_000
     start = time.process_time()
     assert "return 1" in read_one(path).source
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 1
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import struct
 import time
 import tracemalloc
@@ -66,6 +67,11 @@ def test_what_is_not_a_python_file_is_a_problem(tmp_path: Path, data: bytes, mes
     result = read_one(put(tmp_path / "ada.py", data))
     assert f"ada.py {message}" in result.problem
     assert result.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_notebook_has_a_cap_of_its_own(tmp_path: Path) -> None:
+    os.truncate(put(tmp_path / "ada.ipynb", ""), 64 * 2**20 + 1)
+    assert read_one(tmp_path).problem == "ada.ipynb is larger than 64 MiB."
 
 
 # Which of several files counts
@@ -239,7 +245,7 @@ def test_of_a_name_twice_in_a_zip_the_last_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lie", [False, True])
 def test_bomb_is_a_problem_in_no_time_and_little_memory(tmp_path: Path, lie: bool) -> None:
-    data = zipped({PY: b"#" * 50_000_000})
+    data = zipped({PY: b"#" * 30_000_000})
     if lie:  # a header that says one byte
         local, central = data.index(b"PK\x03\x04") + 22, data.index(b"PK\x01\x02") + 24
         data = data[:local] + struct.pack("<L", 1) + data[local + 4 :]
