@@ -35,13 +35,14 @@ from autograder.submissions.finding import (
     candidates_at,
     hidden_entries,
     holds_work,
+    is_whole_work,
+    is_work_renamed,
     may_be_one,
     members,
     no_submission,
     nothing_but_results,
     place_at,
     unpack,
-    works_beside,
 )
 from autograder.submissions.handed_in import folder_holds_work, names_of
 from autograder.submissions.names import is_too_long, parts_of
@@ -158,7 +159,7 @@ class _Reader:
         others = [entry for entry in entries if entry not in own]
         if not own:
             return bool(others)
-        beside = len(works_beside(others, self.module, self.functions))
+        beside = sum(is_whole_work(entry, self.module, self.functions) for entry in others)
         named = max(sum(map(may_be_one, each.recognised(others))) for each in BY_NAMES)
         return max(beside, named) >= (1 if all(map(is_folder, own)) else 2)
 
@@ -191,7 +192,12 @@ class _Reader:
         """Make hand-ins of a folder of submissions: of what bears a platform's names, and of others' work beside it."""
         known, made = self._of_platform(place, name)
         rest = [entry for entry in place.entries if entry not in known]
-        graded = [entry for entry in rest if (holds_work(entry, self.module) if known else may_be_one(entry))]
+        graded = [
+            entry
+            for entry in rest
+            if (holds_work(entry, self.module) if known else may_be_one(entry))
+            or is_work_renamed(entry, self.functions)
+        ]
         if not known and not graded:
             if not place.has_results:
                 raise no_submission(place.path)

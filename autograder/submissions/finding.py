@@ -26,6 +26,7 @@ from autograder.submissions.handed_in import (
 )
 from autograder.submissions.names import (
     LONGEST_NAME,
+    SOURCES,
     defines_one,
     is_archive,
     is_too_long,
@@ -174,24 +175,24 @@ def holds_work(entry: os.DirEntry[str], module: str) -> bool:
     return zip_holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS or is_archive(entry.name)
 
 
-def works_beside(entries: Sequence[os.DirEntry[str]], module: str, functions: Sequence[str]) -> list[os.DirEntry[str]]:
-    """List the entries that look like whole submissions: folders and zips of the module, files with its functions.
+def is_work_renamed(entry: os.DirEntry[str], functions: Sequence[str]) -> bool:
+    """Tell whether a file that may be source, whatever its suffix, defines one of these functions: `ada.txt`."""
+    return kind_of(entry.name) in SOURCES and defines_one(beginning(Path(entry.path)), functions)
+
+
+def is_whole_work(entry: os.DirEntry[str], module: str, functions: Sequence[str]) -> bool:
+    """Tell whether an entry looks like a whole submission: a folder or zip of the module, a file with its functions.
 
     A student's own folder may hold one or two, as backups; a class holds them for everybody.
     """
-    works = []
-    for entry in entries:
-        path, suffix, is_work = Path(entry.path), Path(entry.path).suffix.lower(), False
-        if entry.is_dir(follow_symlinks=False):
-            with contextlib.suppress(OSError):
-                is_work = is_students_own(entries_of(path), module)
-        elif suffix == ".zip":
-            is_work = zip_holds_work(path, module)
-        elif suffix in CAPS and module not in entry.name:
-            is_work = defines_one(beginning(path), functions)
-        if is_work:
-            works.append(entry)
-    return works
+    path, suffix = Path(entry.path), Path(entry.path).suffix.lower()
+    if entry.is_dir(follow_symlinks=False):
+        with contextlib.suppress(OSError):
+            return is_students_own(entries_of(path), module)
+        return False
+    if suffix == ".zip":
+        return zip_holds_work(path, module)
+    return suffix in CAPS and module not in entry.name and defines_one(beginning(path), functions)
 
 
 def hidden_entries(place: Place) -> list[os.DirEntry[str]]:

@@ -153,6 +153,16 @@ OTHER_SUFFIXES = (
 
 
 @pytest.mark.parametrize("layout", ["folder", "canvas"])
+def test_file_of_another_suffix_beside_the_others_is_its_students(tmp_path: Path, layout: str) -> None:
+    put(tmp_path, layout, *HONEST)
+    for name, text in {"eve.txt": WORK, "zoe": WORK, "roster.txt": "eve, zoe\n", "notes.md": WORK}.items():
+        (tmp_path / name).write_text(text)
+    read_ = graded(tmp_path)
+    assert read_.keys() == {"ada", "ben", "eve", "zoe"}
+    assert read_["eve"].source == read_["zoe"].source == WORK
+
+
+@pytest.mark.parametrize("layout", ["folder", "canvas"])
 @pytest.mark.parametrize("name", OTHER_SUFFIXES)
 def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
     is_notebook = ".ipynb" in name or name.endswith(".json")
