@@ -218,12 +218,12 @@ class Bundle:
         def defining(paths: Sequence[str]) -> list[str]:
             return [path for path in paths if defines_one(self.file(path).data, self.functions)]
 
-        meant = []
         copies = [path for path in sources if likeness(path, self.module) >= COPY]
-        others = self._begun(sources) if copies and not self._begun(copies) else []
+        begun = self._begun(copies) or self._begun(sources) if copies else []
+        meant = []
         for kind in SOURCES:  # answers in words may be in a notebook beside a module
-            of_kind = [path for path in copies if suffix_of(path) == kind]
-            meant += [path for path in others if suffix_of(path) == kind] or self._begun(of_kind) or of_kind
+            of_kind = [[path for path in paths if suffix_of(path) == kind] for paths in (begun, copies)]
+            meant += of_kind[0] or of_kind[1]
         meant = meant or defining(sources)
         if not meant and not any(suffix_of(path) == ".zip" for path in paths):
             meant = defining([path for path in paths if kind_of(path) in SOURCES and path not in sources])
@@ -266,11 +266,9 @@ def from_files(
 
 def is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
     """Tell whether a folder with these entries is one student's: it holds the files, itself or in `module/`."""
-    names = names_of(module)
-    if any(entry.name in names for entry in entries):
-        return True
     inner = [entry for entry in entries if entry.name == module and entry.is_dir(follow_symlinks=False)]
-    return any(entry.name in names for folder in inner for entry in entries_of(Path(folder.path)))
+    below = (entry for folder in inner for entry in entries_of(Path(folder.path)))
+    return any(entry.name in names_of(module) for entry in itertools.chain(entries, below))
 
 
 def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] = ()) -> list[HandedFile]:

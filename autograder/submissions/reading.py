@@ -60,18 +60,10 @@ def read(candidate: Candidate, module: str, untouched: str = "", of_course: Sequ
     of_course   the functions that are graded in any assignment: see `Submission.defines`
     """
     graded = tuple(sorted(functions_of(untouched)))
-    submission = _read(candidate, module, untouched, graded, of_course)
-    notes = (*candidate.notes, *submission.notes)
-    return replace(submission, notes=notes, functions=outline(submission.source, graded))
-
-
-def _read(
-    candidate: Candidate, module: str, untouched: str, graded: tuple[str, ...], of_course: Sequence[str]
-) -> Submission:
-    if candidate.fault:
-        return _submission(candidate, HandedFile(candidate.shown, fault=candidate.fault), Text())
+    defines: set[str] = set()
     try:
-        files = _files(candidate, module, graded)
+        fault = HandedFile(candidate.shown, fault=candidate.fault)
+        files = [fault] if candidate.fault else _files(candidate, module, graded)
         submission = _read_file(candidate, files[0], module, graded)
         if len(files) == 2:
             of_notebook = _read_file(candidate, files[1], module, graded)
@@ -81,11 +73,12 @@ def _read(
             if files:
                 digest = hashlib.sha256(files[0].data).hexdigest()
                 submission = replace(submission, path=files[0].shown, sha256=digest)
-        defines = set().union(*(defined(file.data, of_course) for file in files))
-        return replace(submission, defines=tuple(sorted(defines)))
+        defines = defines.union(*(defined(file.data, of_course) for file in files))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return _nothing_read(candidate, fault=f"could not be read ({reason}): {SEE_TO_IT}")
+        submission = _nothing_read(candidate, fault=f"could not be read ({reason}): {SEE_TO_IT}")
+    notes, functions = (*candidate.notes, *submission.notes), outline(submission.source, graded)
+    return replace(submission, notes=notes, defines=tuple(sorted(defines)), functions=functions)
 
 
 def _nothing_read(candidate: Candidate, problem: str = "", fault: str = "") -> Submission:

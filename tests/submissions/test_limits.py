@@ -92,7 +92,7 @@ ATTACKS: Mapping[str, tuple[Callable[[], Mapping[str, str | bytes]], str]] = {
     "many members": (lambda: {"w.zip": with_members(200_000)}, "more than 20000 files"),
     "many functions": (lambda: {IPYNB: notebook("def f():0\n" * 13_000)}, "takes more than 1 s to read"),
     "deep JSON": (lambda: {IPYNB: '{"a":' * 2**20}, "nested too deeply"),
-    "many tokens": (lambda: {IPYNB: f"[{'{},' * 10 * 2**20}1]"}, "takes more than 1"),
+    "many tokens": (lambda: {IPYNB: f"[{'{},' * 15 * 2**20}1]"}, "takes more than 1"),
 }
 
 
