@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from textwrap import dedent
 
 import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
@@ -17,16 +16,6 @@ from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignment import Assignment, find_assignment
 
 
-def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
-    """Lines before and after of all changes of that name that are made of a text; of tensors, if it imports nothing."""
-    graded, text = functions or ("f",), dedent(text)
-    whole = text if re.search(r"^import ", text, re.MULTILINE) else f"import torch\n\n\n{text}"
-    found = [one for one in mutants_of(whole, graded) if one.name == name]
-    for one in found:
-        ast.parse(one.source)
-    return [(one.before, one.after) for one in found]
-
-
 @functools.cache
 def generated(name: str) -> list[Variant]:
     """The mutants of that assignment's solution, made once."""
@@ -34,8 +23,12 @@ def generated(name: str) -> list[Variant]:
     return mutants_of(solution_source(assignment), assignment.functions)
 
 
-def afters(name: str, text: str, *functions: str) -> list[str]:
-    return [after for _, after in changes(name, text, *functions)]
+def afters(name: str, text: str) -> list[str]:
+    """Lines after all changes of that name that are made of f; of tensors, if the text imports nothing."""
+    whole = text if re.search(r"^import ", text, re.MULTILINE) else f"import torch\n\n\n{text}"
+    made = [one for one in mutants_of(whole, ["f"]) if one.name == name]
+    assert all(ast.parse(one.source) for one in made)
+    return [one.after for one in made]
 
 
 # Texts
@@ -91,14 +84,6 @@ def test_operator_changes_one_thing_outside_texts_of_errors(line: str, made: lis
     assert sorted(found) == sorted(made)
 
 
-def test_parameters_that_are_passed_by_name_get_other_names() -> None:
-    text = 'def f(x, /, n: int = 2, *, how="a"):\n    """Say."""\n    return x + n\n'
-    assert afters("parameter:names-changed", text) == [
-        'def f(x, /, my_n: int = 2, *, my_how="a"): ⏎ """Say.""" ⏎ n, how = my_n, my_how'
-    ]
-    assert afters("parameter:names-changed", "def f(x, /):\n    return x\n") == []
-
-
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
@@ -145,20 +130,35 @@ def test_surviving_change_is_told_with_its_line() -> None:
 # Parameters
 
 
-def test_ignored_parameter_takes_default_or_likely_values() -> None:
-    text = """
-        def f(x: Tensor, mode: str, n: int, size: float = 0.2):
-            if mode == "a" or mode in ("b", "c"):
-                return x * n * size
-    """
-    assert afters("parameter:size-ignored", text) == ['size = 0.2 ⏎ if mode == "a" or mode in ("b", "c"):']
-    assert [after.partition(" ⏎")[0] for after in afters("parameter:mode-ignored", text)] == [
-        "mode = 'a'",
-        "mode = 'b'",
-        "mode = 'c'",
-    ]
-    assert [after.partition(" ⏎")[0] for after in afters("parameter:n-ignored", text)] == ["n = 1", "n = 2", "n = 3"]
-    assert len(afters("parameter:x-ignored", text)) == 2
+WORDS = (
+    "def f(x: Tensor, mode: str, n: int, size: float = 0.2):\n    if mode == 'a' or mode in ('b', 'c'):\n        pass"
+)
+ZERO = "def f(weight: float, mask: Tensor):\n    return weight != 0 and weight == 0.0 and weight != 1 and mask == 0"
+BY_NAME = "def f(x, /, n: int = 2, *, how='a'):\n    'Say.'\n    return x + n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "made"),
+    [
+        (WORDS, "size-ignored", ["size = 0.2"]),
+        (WORDS, "mode-ignored", ["mode = 'a'", "mode = 'b'", "mode = 'c'"]),
+        (WORDS, "n-ignored", ["n = 1", "n = 2", "n = 3"]),
+        (WORDS, "x-ignored", ["x = torch.zeros_like(x)", "x = torch.ones_like(x)"]),
+        (ZERO, "mask-above-0", []),
+        (
+            ZERO,
+            "weight-above-0",
+            [
+                "return weight > 0 and weight == 0.0 and weight != 1 and mask == 0",
+                "return weight != 0 and weight <= 0 and weight != 1 and mask == 0",
+            ],
+        ),
+        (BY_NAME, "names-changed", ["def f(x, /, my_n: int = 2, *, my_how='a'):"]),
+        ("def f(x, /):\n    return x\n", "names-changed", []),
+    ],
+)
+def test_parameter_is_ignored_renamed_or_held_above_0(text: str, name: str, made: list[str]) -> None:
+    assert [after.partition(" ⏎")[0] for after in afters(f"parameter:{name}", text)] == made
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,6 @@ def test_a_default_is_another(signature: str, others: list[str]) -> None:
     text = f"def g(mode):\n    return mode == 'a' or mode in ('b', 'c')\n\n\ndef f({signature}):\n    return 1\n"
     name = signature.partition(":")[0]
     assert afters(f"parameter:{name}-default", text) == [f"def f({other}):" for other in others]
-
-
-def test_is_not_0_becomes_above_0_but_for_tensors() -> None:
-    text = """
-        def f(weight: float, mask: Tensor):
-            if weight != 0 and weight == 0.0 and weight != 1:
-                return mask == 0
-    """
-    assert afters("parameter:weight-above-0", text) == [
-        "if weight > 0 and weight == 0.0 and weight != 1:",
-        "if weight != 0 and weight <= 0 and weight != 1:",
-    ]
-    assert afters("parameter:mask-above-0", text) == []
 
 
 # Habits
@@ -258,35 +245,45 @@ def test_changes_of_arrays_or_numbers_hold_no_torch_word(module: str) -> None:
         assert not [one.after for one in made if word in one.after]
 
 
-def test_annotated_arrays_change_as_the_docstring_types_them() -> None:
-    text = '''
-        import numpy as np
+ARRAYS = """
+import numpy as np
 
-        def f(x: np.ndarray, n: np.ndarray):
-            """Return it.
+def f(x: np.ndarray, n: np.ndarray):
+    '''Return it.
 
-            x   float[a]
-            n   int[a]
-            """
-            return x[n]
+    x   float[a]
+    n   int[a]
     '''
-    assert afters("parameter:n-ignored", text) == ["n = 0 * n ⏎ return x[n]", "n = 0 * n + 1 ⏎ return x[n]"]
-    assert len(afters("parameter:x-ignored", text)) == 2
+    return x[n]
+"""
+OPTIONAL = [("x", ""), ("w", "w if w is None else ")]
+TENSORS = """
+def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
+    '''Return it.
 
-
-def test_float_tensors_are_cast_truncated_and_written_into() -> None:
-    text = '''
-        def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
-            """Return it.
-
-            x     float[a]
-            ids   int[a]
-            """
-            return x - 1
+    x     float[a]
+    ids   int[a]
     '''
-    casts = [after.partition(" ⏎")[0] for after in afters("habit:cast", text)]
-    for dtype in ("float", "double"):
-        made = {f"x = x.{dtype}()", f"w = w if w is None else w.{dtype}()", f"return (x - 1).{dtype}()"}
-        assert {after for after in casts if dtype in after} == made
-    assert "x = x.trunc() ⏎ return x - 1" in afters("habit:truncation", text)
-    assert afters("habit:in-place", text) == ["return x.sub_(1)"]
+    return x - 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "made"),
+    [
+        (ARRAYS, "parameter:n-ignored", ["n = 0 * n", "n = 0 * n + 1"]),
+        (ARRAYS, "parameter:x-ignored", ["x = 0 * x", "x = 0 * x + 1"]),
+        (
+            TENSORS,
+            "habit:cast",
+            [
+                *(f"{name} = {start}{name}.{dtype}()" for dtype in ("float", "double") for name, start in OPTIONAL),
+                *(f"return (x - 1).{dtype}()" for dtype in ("float", "double")),
+            ],
+        ),
+        (TENSORS, "habit:truncation", ["x = x.trunc()", "w = w if w is None else w.trunc()"]),
+        (TENSORS, "habit:in-place", ["return x.sub_(1)"]),
+    ],
+)
+def test_floats_change_as_annotations_and_docstring_type_them(text: str, name: str, made: list[str]) -> None:
+    assert [after.partition(" ⏎")[0] for after in afters(name, text)] == made
