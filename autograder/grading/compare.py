@@ -110,41 +110,36 @@ def compare(expected: Sequence[Expectation], observation: Observation) -> Mismat
 
 def compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
     """Compare an observation with one expectation: how it breaks it, or None where it holds."""
+    facts, returned = observation.facts, observation.returned.get(expectation.name, NOTHING)
     match expectation.kind:
-        case "value" | "fact" | "gradient" if expectation.like:
-            return _compare_with_other(expectation, observation)
         case "fact" | "error":
-            return _compare_json(expectation, observation.facts.get(expectation.name))
-        case "value":
-            return _compare_value(expectation, observation.returned.get(expectation.name, NOTHING))
-        case "gradient":
-            return _compare_gradient(expectation, observation.returned.get(expectation.name, NOTHING))
+            observed, wanted = facts.get(expectation.name), expectation.value
+            if expectation.like:  # the same as another fact, whatever is right, if it is there
+                wanted = facts.get(expectation.like)
+                observed, expectation = facts.get(expectation.name, wanted), replace(expectation, value=wanted)
+            is_error = expectation.kind == "error"
+            holds = error_holds(expectation, observed) if is_error else observed == wanted
+            return None if holds else Mismatch("error" if is_error else "fact", expectation, observed=observed)
+        case "value" | "gradient" if expectation.like:
+            twin, own = observation.returned.get(expectation.like, NOTHING), returned.array
+            if twin.array is None:
+                return None
+            is_comparable = returned.dtype == twin.dtype and expectation.attached is None
+            if own is not None and is_comparable and np.array_equal(own, twin.array, equal_nan=True):
+                return None  # the same nan is the same, though it is right nowhere
+            return _compare_tensor(replace(expectation, array=twin.array, dtype=twin.dtype, like=""), returned)
+        case "value" | "gradient":
+            return _compare_tensor(expectation, returned)
         case "unchanged":
-            return _compare_argument(expectation, observation.returned.get(expectation.name, NOTHING))
+            before, after = expected_array(expectation), returned.array
+            if after is None or after.dtype != before.dtype or after.shape != before.shape:
+                return Mismatch("purity", expectation, returned)
+            # the same bytes hold the same values, which is quicker to see than that NaN is NaN
+            is_same = after.tobytes() == before.tobytes() or np.array_equal(after, before, equal_nan=True)
+            return None if is_same else Mismatch("purity", expectation, returned)
         case "witness":
             fault = fault_of(expectation.value, observation.returned)
             return Mismatch("fact", expectation, observed=fault) if fault else None
-
-
-def _compare_with_other(expectation: Expectation, observation: Observation) -> Mismatch | None:
-    """Compare one thing that came back with another that should be the same; None where the other is not there."""
-    if expectation.kind == "fact":
-        other = observation.facts.get(expectation.like)
-        return _compare_json(replace(expectation, value=other), observation.facts.get(expectation.name, other))
-    twin, own = (observation.returned.get(name, NOTHING) for name in (expectation.like, expectation.name))
-    if twin.array is None:
-        return None
-    is_alike = own.dtype == twin.dtype and expectation.attached is None
-    if own.array is not None and is_alike and np.array_equal(own.array, twin.array, equal_nan=True):
-        return None  # the same nan is the same, though it is right nowhere
-    right = replace(expectation, array=twin.array, dtype=twin.dtype, like="")
-    return (_compare_gradient if expectation.kind == "gradient" else _compare_value)(right, own)
-
-
-def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:
-    holds = error_holds(expectation, observed) if expectation.kind == "error" else observed == expectation.value
-    rung: Rung = "error" if expectation.kind == "error" else "fact"
-    return None if holds else Mismatch(rung, expectation, observed=observed)
 
 
 def error_holds(expectation: Expectation, observed: Any) -> bool:
@@ -160,36 +155,31 @@ def error_holds(expectation: Expectation, observed: Any) -> bool:
     return True
 
 
-def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    if returned.kind == "none":
-        return Mismatch("returned", expectation, returned)
+def _compare_tensor(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    """Go up the ladder for a value, or for a gradient, whose wrong numbers are a rung of their own."""
+    is_value = expectation.kind == "value"
     if returned.kind != "tensor":
-        return Mismatch("tensor", expectation, returned)
-    if "values" in expectation.forgiven:
+        rung: Rung = "gradient" if not is_value else "returned" if returned.kind == "none" else "tensor"
+        return Mismatch(rung, expectation, returned)
+    if is_value and "values" in expectation.forgiven:
         right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
         return None if right else Mismatch("dtype", expectation, returned)
-    mismatch = _compare_tensor(expectation, returned)
-    if mismatch is None and expectation.attached not in (None, returned.requires_grad):
-        return Mismatch("graph", expectation, _squeeze_to_expected(expectation, returned))
-    return mismatch
-
-
-def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    if returned.kind != "tensor":
-        return Mismatch("gradient", expectation, returned)
-    mismatch = _compare_tensor(expectation, returned)
-    is_of_values = mismatch is not None and mismatch.rung in ("finite", "values")
-    return replace(mismatch, rung="gradient") if mismatch is not None and is_of_values else mismatch
-
-
-def _compare_tensor(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    """Compare dtype, shape and values."""
     expectation, returned = _at_its_precision(expectation, returned), _squeeze_to_expected(expectation, returned)
+    expected, array = expected_array(expectation), returned.array
     if returned.dtype != expectation.dtype:
         return Mismatch("dtype", expectation, returned)
-    if returned.shape != expected_array(expectation).shape:
+    if returned.shape != expected.shape:
         return Mismatch("shape", expectation, returned)
-    return _compare_arrays(expectation, returned, expected_array(expectation))
+    if array is None:
+        return Mismatch("tensor", expectation, returned)
+    # most right answers are the same finite numbers to the last bit
+    is_same = array.dtype == expected.dtype and array.tobytes() == expected.tobytes() and np.isfinite(expected).all()
+    if not is_same and not right_places(expectation, array).all():
+        mismatch = _differing(expectation, returned, array)
+        return mismatch if is_value else replace(mismatch, rung="gradient")
+    if is_value and expectation.attached not in (None, returned.requires_grad):
+        return Mismatch("graph", expectation, returned)
+    return None
 
 
 def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectation:
@@ -214,28 +204,11 @@ def _squeeze_to_expected(expectation: Expectation, returned: Returned) -> Return
     return replace(returned, shape=expected, array=returned.array.reshape(expected))
 
 
-def _compare_argument(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    before, after = expected_array(expectation), returned.array
-    if after is None or after.dtype != before.dtype or after.shape != before.shape:
-        return Mismatch("purity", expectation, returned)
-    # the same bytes hold the same values, which is quicker to see than that NaN is NaN
-    if after.tobytes() == before.tobytes() or np.array_equal(after, before, equal_nan=True):
-        return None
-    return Mismatch("purity", expectation, returned)
-
-
-def _compare_arrays(expectation: Expectation, returned: Returned, expected: Array) -> Mismatch | None:
-    if returned.array is None:
-        return Mismatch("tensor", expectation, returned)
-    array = returned.array
-    if array.dtype == expected.dtype and array.tobytes() == expected.tobytes() and np.isfinite(expected).all():
-        return None  # the same finite numbers to the last bit, as most right answers have
-    right = right_places(expectation, returned.array)
-    if right.all():
-        return None
-    wrong, wide, observed = ~right, widened(expected), widened(returned.array)
+def _differing(expectation: Expectation, returned: Returned, array: Array) -> Mismatch:
+    """Say where and by how much values differ that are not right everywhere."""
+    observed, wide, right = widened(array), widened(expected_array(expectation)), right_places(expectation, array)
     finite = np.isfinite(observed) | right  # an infinity where one is expected is as good as a number
-    indices = np.argwhere(wrong)
+    indices = np.argwhere(~right)
     shown = [tuple(index) for index in indices[:SHOWN].tolist()]
     relative = None
     if (np.isfinite(observed) & np.isfinite(wide)).all():

@@ -133,7 +133,7 @@ def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) ->
 def test_item_is_found_in_assignment_that_has_it() -> None:
     for assignment in ALL:
         own = [item.id for item in assignment.items if sum(item.id in _ids(other) for other in ALL) == 1]
-        assert all(assignment_of_item(KIT, item).name == assignment.name for item in own[:3])
+        assert all(assignment_of_item(KIT, item).name == assignment.name for item in own[:1])
     shared, second = next(
         (item, other) for one, other in itertools.combinations(ALL, 2) for item in sorted(_ids(one) & _ids(other))
     )

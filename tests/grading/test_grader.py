@@ -33,6 +33,7 @@ CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]
 FIXTURES = fixtures_of(ASSIGNMENT.name)
 CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
+GRADER = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)
 BY_SLUG = {mistake.slug: mistake for mistake in CATALOGUE.MISTAKES}
 
 
@@ -48,13 +49,7 @@ def with_more(*sources: str) -> str:
 @pytest.fixture(scope="module")
 def grade(sandbox: Sandbox) -> Callable[[str], Report]:
     """Grade a source; each source is graded once."""
-    grader = Grader.of(ASSIGNMENT, FIXTURES)
-
-    @cache
-    def grade_once(source: str) -> Report:
-        return grader.grade(submission(source), sandbox)
-
-    return grade_once
+    return cache(lambda source: GRADER.grade(submission(source), sandbox))
 
 
 def lost(report: Report) -> list[ItemResult]:
@@ -83,8 +78,8 @@ for name in {names!r}:
 
 def test_submission_has_one_budget_for_all_it_runs(sandbox: Sandbox) -> None:
     slow = SOLUTION + SLOW.format(seconds=0.3, names=ASSIGNMENT.functions)
-    grader = Grader.of(replace(ASSIGNMENT, budget=5.0), FIXTURES)
-    Grader.of(ASSIGNMENT, FIXTURES).grade(submission(""), sandbox)  # after which all is warm
+    grader = replace(GRADER, assignment=replace(ASSIGNMENT, budget=3.0))
+    GRADER.grade(submission(""), sandbox)  # after which all is warm
     began = time.perf_counter()
     report, details = grader.grade_and_show(submission(slow), sandbox)
     assert time.perf_counter() - began < 10
@@ -108,6 +103,8 @@ def test_unknown_wrong_answer_gets_hint_of_simplest_item(
     first, *others = lost(report)
     assert (first.mistakes, first.hint) == ((), ASSIGNMENT.item("kl-values").hint)
     assert {item.mistakes for item in others} == {()}
+    asked = [item.item for item in others if item.hint == ASSIGNMENT.item(item.item).hint]
+    assert not asked, "what later items ask may be right"
     waiting = {item.item for item in others if item.message.startswith(RIGHT_FORM)}
     assert {item.item for item in others if "start there" in item.hint} == waiting != set()
 
@@ -119,7 +116,7 @@ def test_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
     hung = "compute_kl_penalty"
     hang = f"def {hung}(log_probs, ref_log_probs):\n    while True:\n        pass"
     items = tuple(replace(item, timeout=0.5) if item.function == hung else item for item in ASSIGNMENT.items)
-    report = Grader.of(replace(ASSIGNMENT, items=items), FIXTURES).grade(submission(with_more(hang)), sandbox)
+    report = replace(GRADER, assignment=replace(ASSIGNMENT, items=items)).grade(submission(with_more(hang)), sandbox)
     assert lost_functions(report) == {hung}
     for item in lost(report):
         rest = ["not_run"] * (len(item.cases) - 1)
@@ -144,15 +141,6 @@ def compute_deltas(rewards, mode):
     assert items["deltas-max"].verdict == "raised"
     assert items["deltas-max"].message == items["deltas-max"].cases[0].message
     assert items["deltas-centered"].verdict == "raised"
-
-
-def test_question_of_item_is_asked_once_a_function(grade: Callable[[str], Report]) -> None:
-    """The first item that fails without a name asks; what later ones ask may be right."""
-    wrong = "def compute_log_probs(prompts, responses, model):\n    return model(prompts)[:, None, :, 0] * responses"
-    failed = [item for item in lost(grade(with_more(wrong))) if not item.mistakes]
-    assert len(failed) > 2
-    questions = {item.item: item.hint for item in failed if item.hint == ASSIGNMENT.item(item.item).hint}
-    assert list(questions) == [failed[0].item]
 
 
 # A module that does not load
@@ -181,7 +169,7 @@ def test_module_that_does_not_load_is_told_why(source: str, says: str, grade: Ca
 
 
 def test_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> None:
-    grader = Grader.of(replace(ASSIGNMENT, load_timeout=0.5), FIXTURES)
+    grader = replace(GRADER, assignment=replace(ASSIGNMENT, load_timeout=0.5))
     report = grader.grade(submission("while True:\n    pass\n"), sandbox)
     assert report.points == 0
     assert {(item.verdict, item.message) for item in report.items} == {("timed_out", NOT_REACHED)}
@@ -196,7 +184,7 @@ def test_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> No
 def grade_file(path: Path, sandbox: Sandbox) -> Report:
     (candidate,) = find([path], ASSIGNMENT.module)
     found = read(candidate, ASSIGNMENT.module, ASSIGNMENT.untouched_source())
-    return Grader.of(ASSIGNMENT, FIXTURES).grade(found, sandbox, [ASSIGNMENT.item("kl-values")])
+    return GRADER.grade(found, sandbox, [ASSIGNMENT.item("kl-values")])
 
 
 RAISING = "def compute_kl_penalty(log_probs, ref_log_probs):\n    x = 1\n    raise KeyError('here')  # é"
@@ -248,7 +236,7 @@ def test_unreadable_cell_is_cause_told_once(tmp_path: Path, sandbox: Sandbox) ->
 
 def test_submission_with_problem_earns_nothing_and_report_says_why_once(sandbox: Sandbox) -> None:
     problem = "There is no policy_gradient.py here."
-    report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission("", problem=problem), sandbox)
+    report = GRADER.grade(submission("", problem=problem), sandbox)
     assert (report.points, report.status) == (0, "graded")
     assert report.cause == problem
     assert {(item.verdict, item.points, item.message) for item in report.items} == {("missing", 0, NOTHING_READ)}
@@ -257,7 +245,7 @@ def test_submission_with_problem_earns_nothing_and_report_says_why_once(sandbox:
 
 def test_submission_that_grader_cannot_read_is_not_graded(sandbox: Sandbox) -> None:
     fault = "ada/policy_gradient.py cannot be read: Permission denied."
-    report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission("", fault=fault), sandbox)
+    report = GRADER.grade(submission("", fault=fault), sandbox)
     assert (report.points, report.status, report.max_points) == (None, "not_graded", 100)
     assert {(item.verdict, item.points, item.message) for item in report.items} == {("not_graded", None, fault)}
 
@@ -272,7 +260,7 @@ def test_sandbox_that_cannot_start_never_costs_points(
 ) -> None:
     monkeypatch.setattr(sys, "executable", interpreter)
     with Sandbox(fork=fork) as broken:
-        report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(SOLUTION), broken)
+        report = GRADER.grade(submission(SOLUTION), broken)
     assert (report.points, report.status) == (None, "not_graded")
     assert {(item.verdict, item.points) for item in report.items} == {("not_graded", None)}
     assert report.items[0].message
@@ -295,7 +283,7 @@ def test_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callable
 def test_one_item_alone_is_graded_as_among_others(sandbox: Sandbox, grade: Callable[[str], Report]) -> None:
     item = ASSIGNMENT.item("deltas-max")
     source = with_more(BY_SLUG["first-maximum-only"].source)
-    alone = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), sandbox, items=[item])
+    alone = GRADER.grade(submission(source), sandbox, items=[item])
     among = [result for result in without_times(grade(source)).items if result.item == item.id]
     assert list(without_times(alone).items) == among
     assert alone.max_points == item.points
@@ -311,7 +299,7 @@ def compute_kl_penalty(log_probs, ref_log_probs):
 
 def test_no_expected_value_is_in_memory_of_worker(sandbox: Sandbox) -> None:
     item = ASSIGNMENT.item("kl-values")
-    report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(with_more(PRYING)), sandbox, items=[item])
+    report = GRADER.grade(submission(with_more(PRYING)), sandbox, items=[item])
     answer = CASES["kl-values-usual"].expected[0].array
     assert answer is not None
     assert re.search(r"raised RuntimeError: [1-9]\d* tensors, scalars \[", report.items[0].message)
@@ -327,11 +315,10 @@ def test_error_of_grader_costs_one_student_no_points(sandbox: Sandbox, monkeypat
     monkeypatch.setattr(grader_module, "hint_of", fails)
     [item] = [one for one in ASSIGNMENT.items if one.id == "deltas-centered"]
     wrong = with_more("def compute_deltas(rewards, mode):\n    return rewards + 1")
-    grader = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)
-    [found] = grader.grade(submission(wrong), sandbox, [item]).items
+    [found] = GRADER.grade(submission(wrong), sandbox, [item]).items
     assert (found.verdict, found.points) == ("not_graded", None)
     assert re.fullmatch(
         r"The grader itself failed at this submission \(ValueError in grader\.py, line \d+\): .*", found.message
     )
-    [right] = grader.grade(submission(SOLUTION), sandbox, [item]).items
+    [right] = GRADER.grade(submission(SOLUTION), sandbox, [item]).items
     assert right.verdict == "passed"
