@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -14,9 +15,11 @@ from declared import Declared
 
 from autograder.authoring.calls import Formula
 from autograder.authoring.declarations import Draft, check_draft
-from autograder.authoring.faults import Misnamed
+from autograder.authoring.faults import Misnamed, Refusal
 from autograder.authoring.laws.declaration import Error, Function
 from autograder.grading.compare import compare
+from autograder.grading.fixtures import Case
+from autograder.grading.wording import without_gradient
 from autograder.sandbox.calls import Observation, Returned
 from autograder.sandbox.worker import calling
 from autograder.sandbox.worker.calling import unanswered
@@ -36,10 +39,9 @@ def array(*sizes: int, seed: int = 0) -> Any:
 def observed(draft: Draft, student: str) -> Observation:
     """What the probe sees of a student's text in this draft, as a worker would send it."""
     of_torch = draft.params["values"] == "torch"
-    inputs = {
-        name: torch.from_numpy(array.copy()) if of_torch else array.copy() for name, array in draft.inputs.items()
-    }
-    returned, facts = calling.call(module(student), inputs, draft.params)
+    copies = {name: array.copy() for name, array in draft.inputs.items()}
+    inputs = {name: torch.from_numpy(one) if of_torch else one for name, one in copies.items()}
+    returned, facts = calling.call(module(f"import math, numpy as np\n{student}"), inputs, draft.params)
     return Observation({name: _returned(value) for name, value in returned.items()}, facts)
 
 
@@ -58,130 +60,236 @@ def verdict(draft: Draft, student: str) -> str:
     return "" if mismatch is None else f"{mismatch.rung} of {mismatch.expectation.name}"
 
 
+# What an answer is held to
+
 SCALED = Declared("def scaled(x, factor): return np.array([[factor * v for v in row] for row in x])", "numpy").case(
-"scaled", {"x": array(2, 3), "factor": 1.75}, "row column",
-    kind="a NumPy array",
+"scaled", {"x": array(2, 3), "factor": 1.75}, "row column", kind="a NumPy array",
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("student", "told"),
-    [
-        ("def scaled(x, factor): return factor * x", ""),
-        ("def scaled(x, factor): return x", "values of scaled"),
-        ("def scaled(x, factor): return (factor * x).T", "shape of scaled"),
-        ("def scaled(x, factor): return (factor * x).tolist()", "fact of kind"),
-        ("def scaled(x, factor): return None", "returned of scaled"),
-        ("def scaled(x, factor):\n x *= factor\n return x.copy()", "purity of x afterwards"),
-        ("import numpy as np\ndef scaled(x, factor): return (factor * x).astype(np.float32)", "dtype of scaled"),
-    ],
+FIRST = Declared("def first(x): return x.argmax(axis=1)", "numpy").case(
+    "first", {"x": array(2, 3)}, "row", kind="a NumPy array"
 )
-def test_array_is_graded_by_values_kind_and_argument(student: str, told: str) -> None:
-    assert verdict(SCALED, student) == told
-
-
-@pytest.mark.parametrize(
-    "answer", ["'many'", "[[1.0], [2.0, 3.0]]", "[[None] * 3] * 2", "x.astype(str).tolist()", "{1: x}"]
-)
-def test_what_cannot_be_read_as_numbers_is_no_array(answer: str) -> None:
-    assert compare_values(f"def scaled(x, factor): return {answer}") == "tensor"
-
-
-@pytest.mark.parametrize("answer", ["array.array('d', [1])", "torch.ones(1).untyped_storage()"])
-def test_answer_without_shape_is_of_another_type(answer: str) -> None:
-    student = module(f"import array, torch\ndef first(x): return {answer}")
-    params = {"function": "first", "arguments": ["x"], "returns": ["first"], "also": {"by name": {"bound": True}}}
-    returned, _ = calling.call(student, {"x": torch.ones(2)}, params)
-    assert [_returned(value).kind for value in returned.values()] == ["other", "other"]
-
-
-def test_object_array_has_another_dtype() -> None:
-    assert compare_values("def scaled(x, factor): return (x * factor).astype(object)") == "dtype"
-
-
-def test_list_of_integers_fails_kind_and_not_dtype() -> None:
-    first = Declared("def first(x): return x.argmax(axis=1)", "numpy").case(
-        "first", {"x": array(2, 3)}, "row", kind="a NumPy array"
-    )
-    assert verdict(first, "def first(x): return x.argmax(axis=1).tolist()") == "fact of kind"
-    assert verdict(first, "def first(x): return x.argmax(axis=1).astype(float)") == "dtype of first"
-
-
-def compare_values(student: str) -> str:
-    """The rung of what SCALED returns, whatever kind of thing it is."""
-    value = next(one for one in SCALED.answer(SCALED.inputs, SCALED.params) if one.kind == "value")
-    mismatch = compare([value], observed(SCALED, student))
-    return mismatch.rung if mismatch else ""
-
-
-ROOT = Declared(
-    "def root(f, low, high):\n"
-    " while high - low > 0.25:\n"
-    "  middle = (low + high) / 2\n"
-    "  low, high = (middle, high) if f(middle) < 0 else (low, middle)\n"
-    " return (low + high) / 2",
-    "python",
-).case("root", {"f": Formula("x", "x * x - 2"), "low": 0.0, "high": 2.0}, counted=["f"])
 HALVING = """\
 def root(f, low, high):
     while high - low > 0.25:
         middle = (low + high) / 2
-        if f(middle) < 0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if f(middle) < 0 else (low, middle)
     return (low + high) / 2
 """
-
-
-def test_calls_of_a_function_argument_are_counted() -> None:
-    assert verdict(ROOT, HALVING) == ""
-    assert verdict(ROOT, HALVING.replace("    while", "    f(low)\n    while")) == "fact of calls of f"
-    assert observed(ROOT, HALVING).returned["calls of f"].array.tolist() == [[1.0], [1.5], [1.25]]
-
-
-GRADED = Declared("def energy(x): return np.array((x * x).sum())\ndef energy_gradient(x): return 2 * x").case(
+ROOT = Declared(HALVING, "python").case(
+    "root", {"f": Formula("x", "x * x - 2"), "low": 0.0, "high": 2.0}, counted=["f"]
+)
+ENERGY = Declared("def energy(x): return np.array((x * x).sum())\ndef energy_gradient(x): return 2 * x").case(
     "energy", {"x": array(2, 3)}, leaves=["x"]
 )
+CENTRE = Declared("def centre(x): return x - x.mean()").case("centre", {"x": array(4)}, "entry", constant=True)
+GAP = Declared("def gap(x, y): return np.array(((x - y) ** 2).sum())\ndef gap_gradient(x, y): return 2 * (x - y)").case(
+    "gap", {"x": array(2, 3), "y": array(2, 3, seed=1)}, leaves=["x"], constants=["y"], by_name=["y"]
+)
+ABOVE = Declared("def above(x): return x > 0").case("above", {"x": 0.1 * array(3, 4)}, "row column")
+BOTH_ORACLE = "def both(x, y): return x + y, x * y\ndef both_gradient(x, y): return 1 + y, 1 + x"
+PARTS: Any = {"sum": "row", "product": "row"}
+LEAVES = ["x", "y"]
+
+
+def both(oracle: str = BOTH_ORACLE, **more: Any) -> Draft:
+    return Declared(oracle).case("both", {"x": array(3), "y": array(3)}, PARTS, leaves=LEAVES, **more)
+
+
+SUMMED = both(gradients_of=["sum", "product"])
+OF_FIRST = both(BOTH_ORACLE.replace("1 + y, 1 + x", "1 + 0 * x, 1 + 0 * y"))
+MASK_ORACLE = "def mask(n): return [[-math.inf if k > i else 0.0 for k in range(n + 1)] for i in range(n)]"
+MASK = Declared(MASK_ORACLE, "numpy").case("mask", {"n": 3}, "query key", infinite="what is not seen weighs nothing")
+BOUND = Declared("def bound(x): return np.append(x, np.inf)", "numpy").case(
+    "bound", {"x": array(3)}, "place", infinite="the last bound"
+)
+FULL = "np.full((n, n + 1), {})"
+DESCENT = Declared(
+    "def descent(callback): return [callback(0, 0.5), callback(1, loss=0.25), callback(step=2, loss=0.125)]", "python"
+).case("descent", {"callback": Formula("step loss", "step + 8 * loss")}, "step", counted=["callback"])
+
+VERDICTS: list[tuple[Draft, str, dict[str, str]]] = [  # the call, the line of its def, what stands in the body → told
+    (SCALED, "def scaled(x, factor): {}", {
+        "return factor * x": "",
+        "return x": "values of scaled",
+        "return (factor * x).T": "shape of scaled",
+        "return (factor * x).tolist()": "fact of kind",
+        "return None": "returned of scaled",
+        "x *= factor; return x.copy()": "purity of x afterwards",
+        "return (factor * x).astype(np.float32)": "dtype of scaled",
+    }),
+    (FIRST, "def first(x): return x.argmax(axis=1){}", {
+        ".tolist()": "fact of kind",
+        ".astype(float)": "dtype of first",
+    }),
+    (ROOT, "{}", {
+        HALVING: "",
+        HALVING.replace("    while", "    f(low)\n    while"): "fact of calls of f",
+    }),
+    (ENERGY, "def energy(x): return {}", {
+        "(x * x).sum()": "",
+        "(x * x).sum().detach()": "graph of energy",
+        "(x * x.detach()).sum()": "gradient of gradient x",
+    }),
+    (CENTRE, "def centre(x): return {}", {
+        "x - x.mean()": "",
+        "(x - x.mean()).requires_grad_()": "graph of centre",
+    }),
+    (GAP, "def gap(x, {}) ** 2).sum()", {
+        "*, y): return ((x - y.detach()": "",
+        "y): return ((x - y": "fact of pull of y",
+    }),
+    (ABOVE, "def above(x): return {}", {
+        "x > 0": "",
+        "x > 0.1": "values of above",
+        "(x > 0).double()": "dtype of above",
+    }),
+    (SUMMED, "def both(x, y): return {}", {
+        "x + y, x * y": "",
+        "[x + y, x * y]": "",
+        "{'product': x * y, 'sum': x + y}": "",
+        "x + y, (x * y).detach()": "graph of product",
+        "(x + y).detach(), x * y": "graph of sum",
+        "x + y, x.detach() * y": "gradient of gradient x",
+        "x + y": "returned of sum",
+    }),
+    (OF_FIRST, "def both(x, y): return {}", {"x + y, (x * y).detach()": ""}),
+    (MASK, "def mask(n):\n  with np.errstate(all='ignore'): return np.triu({})", {
+        f"{FULL.format('-np.inf')}, 1": "",
+        f"{FULL.format('np.inf')}, 1": "values of mask",
+        f"{FULL.format('-1e300')}, 1": "values of mask",
+        f"{FULL.format('np.nan')}, 1": "values of mask",
+        f"{FULL.format('-np.inf')}, 0": "values of mask",
+        f"{FULL.format('-np.inf')}, 1) + (1e-3": "values of mask",
+    }),
+    (BOUND, "def bound(x): return np.append(x + {}, np.inf)", {"0": "", "1e-3": "values of bound"}),
+    (DESCENT, "def descent(call): return [call({}) for n, loss in enumerate((0.5, 0.25, 0.125))]", {
+        "n, loss": "",
+        "n, loss=loss": "",
+        "loss=loss, step=n": "",
+        "n + 0 * len(call.__name__), loss": "",
+    }),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("student", "told"),
+    ("draft", "student", "told"),
     [
-        ("def energy(x): return (x * x).sum()", ""),
-        ("def energy(x): return (x * x).sum().detach()", "graph of energy"),
-        ("def energy(x): return (x * x.detach()).sum()", "gradient of gradient x"),
+        pytest.param(draft, student.replace("{}", part), told, id=f"{draft.case}-{part[:40]}")
+        for draft, student, bodies in VERDICTS
+        for part, told in bodies.items()
     ],
 )
-def test_gradients_of_leaves_are_compared_with_the_oracle(student: str, told: str) -> None:
-    assert verdict(GRADED, student) == told
+def test_answer_is_held_to_what_the_declaration_says(draft: Draft, student: str, told: str) -> None:
+    assert verdict(draft, student) == told
+
+
+@pytest.mark.parametrize(
+    ("answer", "rung"),
+    [
+        ("'many'", "tensor"),
+        ("[[1.0], [2.0, 3.0]]", "tensor"),
+        ("[[None] * 3] * 2", "tensor"),
+        ("x.astype(str).tolist()", "tensor"),
+        ("{1: x}", "tensor"),
+        ("(x * factor).astype(object)", "dtype"),
+    ],
+)
+def test_what_cannot_be_read_as_numbers_is_no_array(answer: str, rung: str) -> None:
+    value = next(one for one in SCALED.answer(SCALED.inputs, SCALED.params) if one.kind == "value")
+    mismatch = compare([value], observed(SCALED, f"def scaled(x, factor): return {answer}"))
+    assert mismatch is not None
+    assert mismatch.rung == rung
+
+
+def test_calls_of_a_formula_are_traced() -> None:
+    calls = observed(ROOT, HALVING).returned["calls of f"].array
+    assert calls is not None
+    assert calls.tolist() == [[1.0], [1.5], [1.25]]
 
 
 def test_gradient_has_the_axes_of_its_leaf() -> None:
-    (found,) = (one for one in GRADED.answer(GRADED.inputs, GRADED.params) if one.kind == "gradient")
-    assert found.axes == ("row", "column")
+    (slope,) = (one for one in ENERGY.answer(ENERGY.inputs, ENERGY.params) if one.kind == "gradient")
+    assert slope.axes == ("row", "column")
 
 
-def test_constant_result_carries_no_graph() -> None:
-    draft = Declared("def centre(x): return x - x.mean()").case("centre", {"x": array(4)}, "entry", constant=True)
-    assert verdict(draft, "def centre(x): return x - x.mean()") == ""
-    assert verdict(draft, "def centre(x): return (x - x.mean()).requires_grad_()") == "graph of centre"
-
-
-PULLED = Declared(
-    "def gap(x, y): return np.array(((x - y) ** 2).sum())\ndef gap_gradient(x, y): return 2 * (x - y)"
-).case("gap", {"x": array(2, 3), "y": array(2, 3, seed=1)}, leaves=["x"], constants=["y"], by_name=["y"])
+def test_tolerance_beside_infinities_is_of_the_finite_values() -> None:
+    (value, *_) = BOUND.answer(BOUND.inputs, BOUND.params)
+    assert value.atol <= 2e-8
 
 
 @pytest.mark.parametrize(
-    ("student", "told"),
+    ("kind", "returns", "told"),
     [
-        ("def gap(x, *, y): return ((x - y.detach()) ** 2).sum()", ""),
-        ("def gap(x, y): return ((x - y) ** 2).sum()", "fact of pull of y"),
+        ("a list", ["f"], "f should return one tensor, but a list came back."),
+        ("nothing", ["f"], "f should return one tensor, but nothing came back."),
+        ("a tuple of 2", ["f"], "f should return one tensor, but a tuple of 2 came back."),
+        ("a tensor", ["f"], ""),
+        ("a number", ["f"], ""),
+        ("a list", ["a", "b"], ""),
+        ("a tuple of 2", ["a", "b"], ""),
+        ("a tuple of 3", ["a", "b"], "f should return 2 values (a, b), but a tuple of 3 came back."),
+        ("a tensor", ["a", "b"], "f should return 2 values (a, b), but a tensor came back."),
     ],
 )
-def test_no_gradient_may_reach_a_constant(student: str, told: str) -> None:
-    assert verdict(PULLED, student) == told
+def test_wrong_kind_is_not_told_as_a_cut_graph(kind: str, returns: list[str], told: str) -> None:
+    draft = Declared("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x").case(
+        "f", {"x": array(3)}, "row", leaves=["x"]
+    )
+    params = {**draft.params, "returns": returns}
+    expected = [e for e in draft.answer(draft.inputs, draft.params) if e.kind == "gradient"]
+    case = Case("f", "f-gradient", "f", "…", "public", "call", params, draft.inputs, tuple(expected), {})
+    mismatch = compare(expected, Observation({"gradient x": Returned("none")}, {"kind": kind}))
+    assert mismatch is not None
+    seen = without_gradient(case, mismatch, reveal=True).replace("the gradient with respect to x", "g")
+    assert seen == (told and f"g does not exist: {told}")
+    hidden = without_gradient(case, mismatch, reveal=False)
+    assert (hidden == "") == (told == "")
+    assert kind not in hidden.partition(", but ")[2]
+
+
+# Declarations and oracles that could not grade
+
+
+def answered(draft: Draft) -> object:
+    return draft.answer(draft.inputs, draft.params)
+
+
+def declared(**more: Any) -> Callable[[], object]:
+    return lambda: Function("scaled", {"x": "float[row]"}, "float[row]", {"row": (1, 2, 3)}, {}, **more)
+
+
+NO_INFINITY = Declared(MASK_ORACLE, "numpy").case("mask", {"n": 3}, "query key")
+NAN = Declared(MASK_ORACLE.replace("-math.inf", "math.nan"), "numpy").case("mask", {"n": 3}, "q k", infinite="…")
+ONE_SLOPE = both(BOTH_ORACLE.replace("1 + y, 1 + x", "1 + y"))
+LOST = Declared("", "numpy").case("lost", {"x": array(3)}, "entry")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "kind", "told"),
+    [
+        (declared(leaves="x"), Misnamed, "leaves of scaled is 'x': a list: leaves=[\"x\"]."),
+        (declared(options={"rtol": "1e-4"}), Misnamed, "rtol of scaled is '1e-4': a number that is not negative, such"),
+        (declared(options={"atol": -1e-6}), Misnamed, "atol of scaled is -1e-06: a number that is not negative, such"),
+        (declared(tolerances={"usual": {"atol": ""}}), Misnamed, "atol of scaled is '': a number"),
+        (declared(options={"sampeld": "often"}), Misnamed, "scaled has the option 'sampeld': 'sampled' is there."),
+        (declared(counted=["f"]), Misnamed, "counted of scaled names 'f': one of x."),
+        (lambda: Error({"x": 0}, "zero"), Misnamed, "mentions is 'zero': a list: mentions=[\"zero\"]"),
+        (
+            lambda: answered(LOST),
+            FixtureError,
+            "oracle.py does not define lost, and NOT_INDEPENDENT does not list lost",
+        ),
+        (lambda: answered(ONE_SLOPE), Misnamed, "the oracle both_gradient returns 1, and leaves are x, y: a tuple of"),
+        (lambda: check_draft(NO_INFINITY), Refusal, "mask: the expected mask is infinite somewhere: other numbers, or"),
+        (lambda: check_draft(NAN), Refusal, "mask: the expected mask is nan somewhere, which no answer equals: nan is"),
+    ],
+)
+def test_what_could_not_grade_is_refused(attempt: Callable[[], object], kind: type[Exception], told: str) -> None:
+    with pytest.raises(kind, match=f"^{re.escape(told)}"):
+        attempt()
+
+
+# What the probe sees
 
 
 def seen(student: str, inputs: dict[str, Any], own: Any = None, **params: Any) -> tuple[Any, Any]:
@@ -192,17 +300,23 @@ def seen(student: str, inputs: dict[str, Any], own: Any = None, **params: Any) -
 X = [[1.0, 2.0, 4.0], [-1.0, 0.5, 3.0]]
 
 
-def test_exact_gradient_needs_a_scalar_tensor() -> None:
-    for answer, kind, slope in (
-        ("x.sum().item()", float, None),
-        ("2 * x", torch.Tensor, None),
-        ("x.sum()", torch.Tensor, 1.0),
-    ):
-        x = {"x": torch.tensor(X)}
-        returned, _ = seen(f"def f(x): return {answer}", x, arguments=["x"], leaves=["x"], exact=True)
-        assert type(returned["y"]) is kind
-        found = returned["gradient x"]
-        assert found is None if slope is None else bool((found == slope).all())
+@pytest.mark.parametrize("answer", ["array.array('d', [1])", "torch.ones(1).untyped_storage()"])
+def test_answer_without_shape_is_of_another_type(answer: str) -> None:
+    params = {"arguments": ["x"], "also": {"by name": {"bound": True}}}
+    returned, _ = seen(f"import array, torch\ndef f(x): return {answer}", {"x": torch.ones(2)}, **params)
+    assert [_returned(value).kind for value in returned.values()] == ["other", "other"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "slope"),
+    [("x.sum().item()", float, None), ("2 * x", torch.Tensor, None), ("x.sum()", torch.Tensor, 1.0)],
+)
+def test_exact_gradient_needs_a_scalar_tensor(answer: str, kind: type, slope: float | None) -> None:
+    x = {"x": torch.tensor(X)}
+    returned, _ = seen(f"def f(x): return {answer}", x, arguments=["x"], leaves=["x"], exact=True)
+    assert type(returned["y"]) is kind
+    found = returned["gradient x"]
+    assert found is None if slope is None else bool((found == slope).all())
 
 
 def test_a_graph_that_the_submission_has_freed_reaches_nothing() -> None:
@@ -243,6 +357,19 @@ def test_own_objects_serve_as_arguments_and_in_refused_calls() -> None:
     assert "les" in facts["odd"]["message"]
 
 
+def test_dictionary_is_an_argument_of_further_calls() -> None:
+    params = {
+        "function": "f",
+        "returns": ["y"],
+        "arguments": ["counts"],
+        "values": "numpy",
+        "given": {"counts": {"a": 1}},
+    }
+    calls = [{"counts": {"a": 2, "b": 3}}]
+    returned, _ = calling.again(module("def f(counts): return sum(counts.values())"), {}, {**params, "calls": calls})
+    assert [returned["y 1"].item(), returned["y 2"].item()] == [1, 5]
+
+
 @pytest.mark.parametrize(
     ("found", "size"),
     [(torch.tensor([-2.0, 1.0]), 2.0), (-3, 3.0), (float("inf"), "inf"), (None, "nothing"), (True, "a truth value")],
@@ -266,78 +393,21 @@ def test_kind_of_a_subclass_is_that_of_its_base(found: Any, kind: str) -> None:
 
 
 def test_a_float_of_numpy_is_a_float() -> None:
-    parts = calling.parts_of(np.float64(0.1), ["y"], "torch")
-    assert isinstance(parts["y"], torch.Tensor)
-    assert parts["y"].item() == 0.1
-
-
-def test_boolean_tensor_is_right_only_as_boolean() -> None:
-    draft = Declared("def above(x): return x > 0").case("above", {"x": 0.1 * array(3, 4)}, "row column")
-    check_draft(draft)
-    assert verdict(draft, "def above(x): return x > 0") == ""
-    assert verdict(draft, "def above(x): return x > 0.1") == "values of above"
-    assert verdict(draft, "def above(x): return (x > 0).double()") == "dtype of above"
-
-
-def test_missing_oracle_is_named_with_its_list() -> None:
-    draft = Declared("", "numpy").case("lost", {"x": array(3)}, "entry")
-    with pytest.raises(FixtureError, match=r"oracle\.py does not define lost, and NOT_INDEPENDENT does not list lost"):
-        draft.answer(draft.inputs, draft.params)
-
-
-@pytest.mark.parametrize(
-    ("declared", "told"),
-    [
-        ({"leaves": "x"}, "leaves of scaled is 'x': a list: leaves=[\"x\"]."),
-        ({"options": {"rtol": "1e-4"}}, "rtol of scaled is '1e-4': a number that is not negative, such as rtol=1e-6."),
-        ({"options": {"atol": -1e-6}}, "atol of scaled is -1e-06: a number that is not negative, such as atol=1e-6."),
-        ({"tolerances": {"usual": {"atol": ""}}}, "atol of scaled is '': a number"),
-        ({"options": {"sampeld": "often"}}, "scaled has the option 'sampeld': 'sampled' is there."),
-    ],
-)
-def test_declaration_that_judges_nothing_is_refused(declared: dict[str, Any], told: str) -> None:
-    with pytest.raises(Misnamed, match=f"^{re.escape(told)}"):
-        Function("scaled", {"x": "float[row]"}, "float[row]", {"row": (1, 2, 3)}, {}, **declared)
-
-
-def test_error_that_mentions_a_text_is_refused() -> None:
-    with pytest.raises(Misnamed, match=r"mentions is 'zero': a list: mentions=\[\"zero\"\]"):
-        Error({"x": 0}, "zero")
-
-
-# Functions that are arguments
-
-DESCENT = "def descent(callback): return [callback(0, 0.5), callback(1, loss=0.25), callback(step=2, loss=0.125)]"
-
-
-def descending() -> Draft:
-    given = {"callback": Formula("step loss", "step + 8 * loss")}
-    return Declared(DESCENT, "python").case("descent", given, "step", counted=["callback"])
-
-
-@pytest.mark.parametrize(
-    "call", ["callback(step, loss)", "callback(step, loss=loss)", "callback(loss=loss, step=step)"]
-)
-def test_a_callback_is_called_by_place_or_by_name(call: str) -> None:
-    source = f"def descent(callback): return [{call} for step, loss in enumerate((0.5, 0.25, 0.125))]"
-    assert verdict(descending(), source) == ""
+    part = calling.parts_of(np.float64(0.1), ["y"], "torch")["y"]
+    assert isinstance(part, torch.Tensor)
+    assert part.item() == 0.1
 
 
 @pytest.mark.parametrize("call", ["callback(0)", "callback(0, 1.0, 2)", "callback(0, los=1.0)"])
 def test_callback_called_wrongly_says_its_arguments(call: str) -> None:
-    with pytest.raises(TypeError, match="the function takes 2 arguments, step, loss; it got"):
-        verdict(descending(), f"def descent(callback): {call}")
-    oracle_call = call.replace("callback", "Formula('step loss', 'step')")
-    with pytest.raises(TypeError, match="takes 2 arguments, step, loss; it got"):
-        eval(oracle_call, {"Formula": Formula})
+    told = "takes 2 arguments, step, loss; it got"
+    with pytest.raises(TypeError, match=f"the function {told}"):
+        observed(DESCENT, f"def descent(callback): {call}")
+    with pytest.raises(TypeError, match=told):
+        eval(call, {"callback": Formula("step, loss", "step")})
 
 
-def test_a_callback_has_a_name_as_any_function() -> None:
-    source = (
-        "def descent(callback): return [len(callback.__name__) * 0 + callback(n, 0.5 ** (n + 1)) for n in range(3)]"
-    )
-    assert verdict(descending(), source) == ""
-
+# Names of parameters
 
 NAMED = {"function": "loss", "arguments": ["x", "mode", "old", "epsilon"], "given": {"mode": "clipped", "epsilon": 0.5}}
 TENSORS = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
@@ -345,41 +415,38 @@ ALL_FOUR: dict[str, Any] = {**TENSORS, "mode": "clipped", "epsilon": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("student", "told"),
     [
-        ("x, mode, old=None, epsilon=0.2", None),
-        ("x, mode, *, old=None, epsilon=0.2, more=1", None),
-        ("x, mode='clipped', *rest, **named", None),
-        ("*given, **named", None),
-        ("x, mode, old=None, eps=0.2", "has no parameter called `epsilon`"),
-        ("a, m, old=None, eps=0.2", "has no parameters called `x`, `mode` and `epsilon`"),
-        ("x, mode, /, old=None, epsilon=0.2", "takes `x` and `mode` by place alone"),
+        ("def loss(x, mode, old=None, epsilon=0.2): return 1.0", None),
+        ("def loss(x, mode, *, old=None, epsilon=0.2, more=1): return 1.0", None),
+        ("def loss(x, mode='clipped', *rest, **named): return 1.0", None),
+        ("def loss(*given, **named): return 1.0", None),
+        ("def loss(x, mode, old=None, eps=0.2): return 1.0", "has no parameter called `epsilon`"),
+        ("def loss(a, m, old=None, eps=0.2): return 1.0", "has no parameters called `x`, `mode` and `epsilon`"),
+        ("def loss(x, mode, /, old=None, epsilon=0.2): return 1.0", "takes `x` and `mode` by place alone"),
+        ("def loss(*given, **named): return None", "returns nothing where it is called by name"),
     ],
 )
-def test_call_by_name_works_or_tells_the_names(parameters: str, told: str | None) -> None:
-    student = module(f"def loss({parameters}): return 1.0")
-    assert unanswered(student.loss, ALL_FOUR) == told
+def test_call_by_name_works_or_tells_the_names(student: str, told: str | None) -> None:
+    assert unanswered(module(student).loss, ALL_FOUR) == told
 
 
-def test_a_decorator_that_hides_the_names_is_tried_with_them() -> None:
-    student = module(
-        "def decorated(function): return lambda *given, **named: function(*given, **named)\n"
-        "@decorated\ndef loss(x, mode, old, eps): return 1.0"
-    )
-    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
-        unanswered(student.loss, ALL_FOUR)
-
-
-@pytest.mark.parametrize("error", ["NotImplementedError", "ValueError(mode)"])
-def test_function_that_raises_does_not_pass_call_by_name(error: str) -> None:
-    student = module(f"def loss(x, mode, old, epsilon): raise {error}")
-    with pytest.raises((NotImplementedError, ValueError)):
-        unanswered(student.loss, ALL_FOUR)
-
-
-def test_a_function_that_returns_nothing_takes_no_names() -> None:
-    student = module("def loss(*given, **named): return None")
-    assert unanswered(student.loss, ALL_FOUR) == "returns nothing where it is called by name"
+@pytest.mark.parametrize(
+    ("student", "kind", "told"),
+    [
+        ("def loss(x, mode, old, epsilon): raise NotImplementedError(mode)", NotImplementedError, "clipped"),
+        ("def loss(x, mode, old, epsilon): raise ValueError(mode)", ValueError, "clipped"),
+        (  # a decorator that hides the names is tried with them
+            "def decorated(function): return lambda *given, **named: function(*given, **named)\n"
+            "@decorated\ndef loss(x, mode, old, eps): return 1.0",
+            TypeError,
+            "unexpected keyword argument 'epsilon'",
+        ),
+    ],
+)
+def test_function_that_raises_does_not_pass_call_by_name(student: str, kind: type[Exception], told: str) -> None:
+    with pytest.raises(kind, match=told):
+        unanswered(module(student).loss, ALL_FOUR)
 
 
 @pytest.mark.parametrize(
