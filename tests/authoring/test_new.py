@@ -117,19 +117,37 @@ def test_items_prints_a_row_for_each_item(course: Path) -> None:
     assert ["softmax-values", "what", "softmax", "returns", "28"] in [row[:5] for row in rows]
 
 
-def test_replace_starts_again_and_loses_nothing(course: Path) -> None:
-    solution = course / "solution" / NAME / f"{NAME}.py"
-    (course / "solution" / NAME / "notes.txt").write_text("of the author's own")
-    edited = solution.read_text().replace("logits / temperature", "(1 / temperature) * logits")
+FIRSTS = "def first(words: list[str]):\n    return words[0]\n"
+
+
+@pytest.fixture(scope="module")
+def firsts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course of one small function."""
+    root = tmp_path_factory.mktemp("firsts")
+    new.new_assignment(root, "firsts", "Firsts", parse_solution(FIRSTS, Path("s.py")))
+    return root
+
+
+def test_draw_that_the_solution_refuses_is_left_out_with_a_todo(firsts: Path) -> None:
+    declared = (firsts / "fixtures" / "firsts" / "functions.py").read_text()
+    assert "# TODO: no draw empty, for" in declared
+    assert "IndexError: list index out of range" in declared
+    assert find_assignment(firsts).items[0].draws == ("usual", "repeated", "anagrams")
+
+
+def test_replace_starts_again_and_loses_nothing(firsts: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(firsts, tmp_path / "course")
+    solution = root / "solution" / "firsts" / "firsts.py"
+    solution.with_name("notes.txt").write_text("of the author's own")
+    edited = solution.read_text().replace("words[0]", "words[-1]")
     solution.write_text(edited)
-    assert "--replace, which moves it" in run(course, "new", NAME, "--from", str(solution)).stderr
-    assert run(course, "new", NAME, "--from", str(solution), "--replace").returncode == 0
+    assert "--replace, which moves it" in run(root, "new", "firsts", "--from", str(solution)).stderr
+    assert run(root, "new", "firsts", "--from", str(solution), "--replace").returncode == 0
     assert solution.read_text() == edited
-    assert sorted(path.name for path in (course / "replaced" / f"{NAME}-1").iterdir()) == [
-        "fixtures", "handout", "solution",
-    ]  # fmt: skip
-    assert (course / "replaced" / f"{NAME}-1" / "solution" / "notes.txt").exists()
-    assert not (course / "solution" / NAME / "notes.txt").exists()
+    kept = root / "replaced" / "firsts-1"
+    assert sorted(path.name for path in kept.iterdir()) == ["fixtures", "handout", "solution"]
+    assert (kept / "solution" / "notes.txt").exists()
+    assert not solution.with_name("notes.txt").exists()
 
 
 # Renaming
@@ -370,15 +388,6 @@ def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:
 def test_refusals_name_sections_that_the_guide_has() -> None:
     for section in new.SECTIONS.values():
         assert re.search(rf"^##+ {re.escape(section)}$", GUIDE, re.MULTILINE)
-
-
-def test_draw_that_the_solution_refuses_is_left_out_with_a_todo(tmp_path: Path) -> None:
-    text = "def first(words: list[str]):\n    return words[0]\n"
-    new.new_assignment(tmp_path, "firsts", "Firsts", parse_solution(text, Path("s.py")))
-    declared = (tmp_path / "fixtures" / "firsts" / "functions.py").read_text()
-    assert "# TODO: no draw empty, for" in declared
-    assert "IndexError: list index out of range" in declared
-    assert find_assignment(tmp_path).items[0].draws == ("usual", "repeated", "anagrams")
 
 
 def test_file_that_cannot_be_loaded_is_told_as_that(sandbox: Sandbox) -> None:
