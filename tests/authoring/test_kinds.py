@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,12 +46,6 @@ IMPORTS = {  # of each file, besides those that the chapter leaves out
 }
 PACKAGES = {"np": "import numpy as np", "torch": "import torch", "pandas": "import pandas",
             "Figure": "from matplotlib.figure import Figure"}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 def files_of(section: str) -> dict[str, str]:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -349,12 +348,6 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is"},
     ("a: float", "", "return a.unheard_of"): {"problem": "AttributeError"},
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 def tried(source: str, sandbox: Sandbox) -> SourceFunction:

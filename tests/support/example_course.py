@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from places import KIT
+from in_process import autograder_in_process
 from toy_kit import made_once
 
 
@@ -20,9 +17,7 @@ def example_course(factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def _make(folder: Path) -> Path:
     (folder / "course").mkdir()
-    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": str(KIT)}
-    command = [sys.executable, "-m", "autograder", "new", "--example"]
-    done = subprocess.run(command, cwd=folder / "course", env=environment, capture_output=True, text=True)
+    done = autograder_in_process(folder / "course", "new", "--example")
     assert done.returncode == 0, done.stderr
     (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
     return folder
