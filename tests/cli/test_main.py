@@ -13,10 +13,10 @@ import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process
 from places import KIT
 
 from autograder.cli.main import VERBS, load_verb, main
@@ -39,46 +39,25 @@ def shift(x, factor):
     return x + factor
 """
 WITHOUT_OVERRIDE = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # of root's rights, for permissions
+Done = subprocess.CompletedProcess[str]
 
 
-class Done(NamedTuple):
-    code: object
-    out: str
-    err: str
+def run(*arguments: str | Path, folder: Path = KIT) -> Done:
+    """Run the command line on the real course, in this process."""
+    return of_no_strictness(autograder_in_process(folder, "--course", KIT, *arguments))
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """A function that runs the command line of the real kit, in this process."""
-
-    def call(*arguments: str | Path) -> Done:
-        monkeypatch.setattr("sys.argv", ["autograder", *map(str, arguments)])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-        out, err = capsys.readouterr()
-        return Done(code or 0, out, of_no_strictness(err))
-
-    return call
-
-
-def from_kit(kit: Path, *arguments: str | Path, prefix: Sequence[str] = (), **environment: str) -> Done:
+def from_kit(kit: Path, *arguments: str | Path, prefix: Sequence[str] = ()) -> Done:
     """Run the command line of the toy kit in a process of its own."""
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "autograder", *map(str, arguments)],
-        cwd=kit,
-        env={**os.environ, "PYTHONPATH": str(kit), **environment},
-        capture_output=True,
-        text=True,
-    )
-    return Done(done.returncode, done.stdout, of_no_strictness(done.stderr))
+    command = [*prefix, sys.executable, "-m", "autograder", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(kit)}
+    return of_no_strictness(subprocess.run(command, cwd=kit, env=environment, capture_output=True, text=True))
 
 
-def of_no_strictness(err: str) -> str:
-    """What was said, but for the line that a machine without Landlock or seccomp must earn."""
-    return re.sub(r"^NOT STRICT: .*\n", "", err, flags=re.MULTILINE)
+def of_no_strictness(done: Done) -> Done:
+    """Leave out the line that a machine without Landlock or seccomp must earn."""
+    done.stderr = re.sub(r"^NOT STRICT: .*\n", "", done.stderr, flags=re.MULTILINE)
+    return done
 
 
 @pytest.fixture
@@ -132,10 +111,10 @@ HELP = {
 
 
 @pytest.mark.parametrize("verb", HELP)
-def test_help_of_every_verb_names_what_can_be_given(run: Callable[..., Done], verb: str) -> None:
+def test_help_of_every_verb_names_what_can_be_given(verb: str) -> None:
     done = run(*verb.split(), "--help")
-    assert (done.code, done.err) == (0, "")
-    assert [name for name in HELP[verb].split() if name not in done.out] == []
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [name for name in HELP[verb].split() if name not in done.stdout] == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -153,27 +132,28 @@ def test_help_imports_neither_rich_nor_numpy() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "command",
     [
-        *(["frobnicate"], ["grade"], ["grade", "."], ["fixtures", "show"], ["check", "--no"]),
-        *(["grade", ".", *option.split()] for option in ("--jobs x", "--jobs 0", "--jobs -3", "--layout x")),
+        *("frobnicate", "grade", "grade .", "fixtures show", "check --no"),
+        *(f"grade . {option}" for option in ("--jobs x", "--jobs 0", "--jobs -3", "--layout x")),
     ],
 )
-def test_unknown_argument_is_code_2_and_points_to_help(run: Callable[..., Done], arguments: list[str]) -> None:
-    done = run(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert "--help" in done.err
-    assert "Traceback" not in done.err
+def test_unknown_argument_is_code_2_and_points_to_help(command: str) -> None:
+    done = run(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--help" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # Grading
 
 
-def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
+def test_graded_class_is_printed_with_where_to_look(unfinished: Path, tmp_path: Path) -> None:
     out = tmp_path / "grades"
-    done = run("grade", unfinished, "--out", out, *NAMED)
-    assert (done.code, done.err) == (0, "")
-    printed = done.out.splitlines()
+    strict = [] if any(probe()[layer] for layer in STRICT) else ["--isolation", "strict"]
+    done = run("grade", unfinished, "--out", out, *NAMED, *strict)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = done.stdout.splitlines()
     assert printed[0].strip() == "Policy gradient: 2 submissions"
     (row,) = [line.split() for line in printed if line.split()[:1] == ["ada"]]
     assert row[1:8] == ["0"] * 7
@@ -185,21 +165,29 @@ def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], un
         f"  {out}/grades.csv  the gradebook",
         f"  {out}/reports/  JSON",
     ]
-    again = run("grade", unfinished, "--out", out, *NAMED)
-    assert ", 2 of them unchanged since the last run." in again.out
-    fresh = run("grade", unfinished, "--out", out, *NAMED, "--fresh")
-    assert "unchanged" not in fresh.out
+    report = read_report(out / "reports" / "ada.json")
+    assert report is not None
+    assert set(STRICT if strict else ()) <= set(report.isolation)
+    for more, unchanged in (((), True), (("--fresh",), False)):
+        again = run("grade", unfinished, "--out", out, *NAMED, *more)
+        assert (", 2 of them unchanged since the last run." in again.stdout) == unchanged
+
+
+@pytest.mark.skipif(not any(probe()[layer] for layer in STRICT), reason="this machine lacks nothing")
+def test_strict_isolation_refuses_where_a_layer_lacks(unfinished: Path, tmp_path: Path) -> None:
+    done = run("grade", unfinished, "--out", tmp_path / "grades", *NAMED, "--isolation", "strict")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("autograder: Strict isolation is asked for, but this machine lacks ")
+    assert not list(tmp_path.glob("grades/reports/*"))
 
 
 @pytest.mark.long
-def test_no_isolation_needs_two_options_and_is_said(
-    run: Callable[..., Done], kit: Path, unfinished: Path, tmp_path: Path
-) -> None:
+def test_no_isolation_needs_two_options_and_is_said(kit: Path, tmp_path: Path) -> None:
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "grades", "--isolation", "none", "--jobs", "1"]
     refused = from_kit(kit, *arguments)
-    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert "--trust-this-code" in refused.err
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "--trust-this-code" in refused.stderr
     assert not (tmp_path / "grades").exists()
     trusted = toy_kit.autograder(kit, *arguments, "--trust-this-code")
     assert trusted.returncode == 0
@@ -210,22 +198,7 @@ def test_no_isolation_needs_two_options_and_is_said(
     assert report.points == 10
     assert not set(report.isolation) & set(LAYERS)
     again = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1")
-    assert again.code == 0
-    assert "unchanged" not in again.out
-
-
-def test_strict_isolation_holds_or_refuses(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    done = run("grade", unfinished, "--out", tmp_path / "grades", *NAMED, "--isolation", "strict")
-    missing = [layer for layer in STRICT if probe()[layer]]
-    if missing:
-        assert (done.code, done.out) == (3, "")
-        assert done.err.startswith(f"autograder: Strict isolation is asked for, but this machine lacks {missing[0]}")
-        assert not list(tmp_path.glob("grades/reports/*"))
-    else:
-        report = read_report(tmp_path / "grades" / "reports" / "ada.json")
-        assert (done.code, done.err) == (0, "")
-        assert report is not None
-        assert set(STRICT) <= set(report.isolation)
+    assert (again.returncode, "unchanged" in again.stdout) == (0, False)
 
 
 # What cannot be read
@@ -248,22 +221,22 @@ def test_unreadable_file_costs_no_point(kit: Path, tmp_path: Path) -> None:
     prefix = with_permissions_that_hold(tmp_path)
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
     put(tmp_path / "class" / "be[b]la\x1b[2J" / "toy.py", RIGHT).chmod(0)
-    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1", prefix=prefix)
-    assert done.code == 3
-    assert re.search(r"^1 graded in ", done.out, re.MULTILINE)
-    assert done.err == (
+    grade = ("grade", tmp_path / "class", "--jobs", "1", "--out")
+    done = from_kit(kit, *grade, tmp_path / "grades", prefix=prefix)
+    assert done.returncode == 3
+    assert re.search(r"^1 graded in ", done.stdout, re.MULTILINE)
+    assert done.stderr == (
         r"NOT GRADED, through no fault of theirs: be[b]la\x1b[2J. be[b]la\x1b[2J could not be read "
         "(Permission denied): see to it and grade it again.\n"
     )
-    below_shut = put(tmp_path / "shut" / "file").parent / "grades"
-    below_shut.parent.chmod(0)
-    refused = from_kit(kit, "grade", tmp_path / "class", "--out", below_shut, prefix=prefix)
-    assert (refused.code, refused.out) == (2, "")
-    assert re.fullmatch(r"autograder: .*shut/grades.* \(Permission denied\): check .*\.\n", refused.err)
     assert list(csv.reader((tmp_path / "grades" / "grades.csv").read_text().splitlines()))[1:] == [
         ["ada", "10", "10", "graded", "6", "4"],
         [r"be[b]la\x1b[2J", "", "10", "not_graded", "", ""],
     ]
+    put(tmp_path / "shut" / "file").parent.chmod(0)
+    refused = from_kit(kit, *grade, tmp_path / "shut" / "grades", prefix=prefix)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert re.fullmatch(r"autograder: .*shut/grades.* \(Permission denied\): check .*\.\n", refused.stderr)
 
 
 # Wrong use of grade: one sentence, nothing written
@@ -281,62 +254,42 @@ def flipped_byte(folder: Path) -> Path:
 
 
 UNSEEN = "no\x1b[2Jwhere\u202e\nat all"
+IS_NONE = "holds no submission: give a folder that holds a folder, \\.zip"
+WHICH = r"\. Name one with --assignment: .*"
 UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  # files, arguments, exit code, sentence
     ("", ["nowhere"], 2, r"There is no file or folder .*nowhere: check the path\."),
-    ("class/", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder, \.zip"),
-    ("class/notes.txt", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder"),
+    ("class/", ["class", *NAMED], 2, f"class {IS_NONE}"),
+    ("class/notes.txt", ["class", *NAMED], 2, f"class {IS_NONE}"),
     ("class.tar", ["class.tar", *NAMED], 2, r"class\.tar cannot be graded: give a folder, or a \.py"),
-    (
-        f"class/ada/{MODULE} class/ada.py",
-        ["class", *NAMED],
-        2,
-        r"ada handed in twice: .*class/ada and .*class/ada\.py\.",
-    ),
+    (f"c/ada/{MODULE} c/ada.py", ["c", *NAMED], 2, r"ada handed in twice: .*c/ada and .*c/ada\.py\."),
     ("ada.py", ["ada.py", "--assignment", "nix"], 2, r"There is no assignment 'nix'\. Name one with .*_theory"),
-    ("ada.py", ["ada.py"], 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
-    (
-        f"class/ada/{MODULE} class/bela/grpo_language_model.py",
-        ["class"],
-        2,
-        r"There are submissions of several assignments\. Name one with --assignment: .*",
-    ),
+    ("ada.py", ["ada.py"], 2, f"Nothing here says of which assignment it is{WHICH}"),
+    (f"c/ada/{MODULE} c/b/bandits.py", ["c"], 2, f"There are submissions of several assignments{WHICH}"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", "nowhere"], 2, r"nowhere holds no readable manifest\.json"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", "."], 2, r"holds no readable manifest\.json"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", fixtures_that_are_none], 3, r"term/manifest\.json is not a manifest"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", flipped_byte], 3, r"kl-values\.safetensors is not the file that"),
     ("grades/", [".", *NAMED], 2, r"There is nothing to grade but .*grades, which is where the results go\."),
     ("", [UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
-    (
-        "ada.py",
-        ["ada.py", *NAMED, "--fixtures", UNSEEN],
-        2,
-        r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable manifest",
-    ),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable"),
 ]
 
 
 @pytest.mark.parametrize(("files", "arguments", "code", "says"), UNGRADABLE)
 def test_ungradable_is_one_sentence_that_says_what_to_do(
-    run: Callable[..., Done],
-    tmp_path: Path,
-    files: str,
-    arguments: list[str | Callable[[Path], Path]],
-    code: int,
-    says: str,
+    tmp_path: Path, files: str, arguments: list[str | Callable[[Path], Path]], code: int, says: str
 ) -> None:
     for name in files.split():
         if name.endswith("/"):
             (tmp_path / name).mkdir()
         else:
             put(tmp_path / name, "x = 1")
-    options = {*NAMED, "--assignment", "--fixtures", "nix"}
-    given = [one(tmp_path) if callable(one) else one if one in options else tmp_path / one for one in arguments]
-    done = run("grade", *given, "--out", tmp_path / "grades")
-    assert (done.code, done.out) == (code, "")
-    assert done.err.count("\n") == 1
-    assert re.match(rf"autograder: .*{says}", done.err)
-    assert done.err.endswith(".\n")
-    assert not has_unseen(done.err)
+    given = [one(tmp_path) if callable(one) else one for one in arguments]
+    done = run("grade", *given, "--out", "grades", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
+    assert re.match(rf"autograder: .*{says}", done.stderr)
+    assert done.stderr.endswith(".\n")
+    assert not has_unseen(done.stderr)
     assert not list(tmp_path.glob("grades/*"))
 
 
@@ -347,32 +300,26 @@ def test_ungradable_is_one_sentence_that_says_what_to_do(
         *(f"grade . {' '.join(NAMED)} --out {{}}", f"grade . {' '.join(NAMED)} --out o --timestamps {{}}"),
     ],
 )
-def test_path_that_the_system_refuses_is_one_sentence(
-    run: Callable[..., Done], unfinished: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.chdir(unfinished)
+def test_path_that_the_system_refuses_is_one_sentence(unfinished: Path, command: str) -> None:
     too_long = "x" * 300  # for a file system; what its user may not look into is refused in the same place
-    done = run("--course", KIT, *(word.format(too_long) for word in command.split()))
-    assert (done.code, done.out) == (2, "")
-    assert re.fullmatch(r"autograder: .*x{300}.* \(File name too long\): check the path.*\.\n", done.err)
+    done = run(*(word.format(too_long) for word in command.split()), folder=unfinished)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"autograder: .*x{300}.* \(File name too long\): check the path.*\.\n", done.stderr)
 
 
 # Names
 
 
-def test_no_name_of_a_student_reaches_the_terminal_raw(
-    run: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_name_of_a_student_reaches_the_terminal_raw(tmp_path: Path) -> None:
     names = ["\x1b[31mred", "\u202efdp", "[b]x", ":bug:", "two\nlines", "back\\", "\udcff", "Nguyễn Văn An"]
     for name in names:
         put(tmp_path / "class" / name / MODULE)
-    monkeypatch.chdir(tmp_path)
-    done = run("--course", KIT, "grade", "class", *NAMED, "--out", "[red]:bug:\x1b[2J")
-    assert (done.code, done.err) == (0, "")
-    assert not has_unseen(done.out)
+    done = run("grade", "class", *NAMED, "--out", "[red]:bug:\x1b[2J", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not has_unseen(done.stdout)
     for shown in (r"\x1b[31mred", r"\u202efdp", "[b]x ", ":bug:", r"two\nlines", "back\\ ", r"\xff", "Nguyễn"):
-        assert re.search(rf"^ *{re.escape(shown)}", done.out, re.MULTILINE), shown
-    assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.out.splitlines()
+        assert re.search(rf"^ *{re.escape(shown)}", done.stdout, re.MULTILINE), shown
+    assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.stdout.splitlines()
 
 
 def test_ascii_terminal_shows_a_name_as_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,14 +340,9 @@ def test_ascii_terminal_shows_a_name_as_escapes(tmp_path: Path, monkeypatch: pyt
 def test_closed_pipe_is_no_traceback() -> None:
     reading, writing = os.pipe()
     os.close(reading)
+    command = [sys.executable, "-m", "autograder", "fixtures", "show", "kl-values", *NAMED]
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "autograder", "items", *NAMED],
-            cwd=KIT,
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        done = subprocess.run(command, cwd=KIT, stdout=writing, stderr=subprocess.PIPE, text=True)
     finally:
         os.close(writing)
     assert "Traceback" not in done.stderr
