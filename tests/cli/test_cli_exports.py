@@ -73,13 +73,13 @@ def test_moodle_gets_a_worksheet_and_feedback(grades: Path, tmp_path: Path) -> N
     "command",
     [
         "export csv {grades} --out {made}",
-        "export moodle {grades} --worksheet {platforms}/moodle-worksheet.csv --roster {platforms}/roster.csv --out {made}",
+        "export moodle {grades} --worksheet {of}/moodle-worksheet.csv --roster {of}/roster.csv --out {made}",
         "bundle github --assignment bandits --zip {made}",
     ],
 )
 def test_only_what_the_kit_wrote_is_replaced(grades: Path, tmp_path: Path, command: str) -> None:
     made = tmp_path / "made"
-    words = [word.format(grades=grades, made=made, platforms=DOWNLOADS) for word in command.split()]
+    words = [word.format(grades=grades, made=made, of=DOWNLOADS) for word in command.split()]
     made.write_text("mine", encoding="utf-8")
     done = autograder(*words)
     assert done.returncode == 2

@@ -88,23 +88,6 @@ def another_case(kit: Path) -> tuple[str, ...]:
     return ()
 
 
-def another_set(kit: Path) -> tuple[str, ...]:
-    (kit / "secret").write_text("4f1c9a6e2b8d70355ce1a94b7f20d863")
-    term = ("--term", "next", "--secret-file", "secret", "--out", "../next")
-    assert autograder(kit, "fixtures", "regenerate", *term).returncode == 0
-    return "--fixtures", "../next"
-
-
-def another_name(kit: Path) -> tuple[str, ...]:
-    change(kit / FIXTURES / "items.toml", 'function = "ramp"', 'function = "slope"')
-    change(kit / FIXTURES / "probes.py", "student.ramp(", "student.slope(")
-    change(kit / "solution/toy/toy.py", "def ramp(", "def slope(")
-    mistakes = kit / FIXTURES / "mistakes.py"
-    mistakes.write_text(mistakes.read_text().replace('"ramp"', '"slope"').replace("def ramp(", "def slope("))
-    regenerate(kit)
-    return ()
-
-
 def another_engine(kit: Path) -> tuple[str, ...]:
     """One that says that it is the same version."""
     (kit / OWN_ENGINE).touch()
@@ -121,10 +104,6 @@ def another_decision(kit: Path) -> tuple[str, ...]:
     return "--overrides", "o.csv"
 
 
-def fresh(kit: Path) -> tuple[str, ...]:
-    return *other_points(kit), "--fresh"
-
-
 def a_report_taken_away(kit: Path) -> tuple[str, ...]:
     (kit / "class/bela").rename(kit / "bela")
     (kit / "g/reports/bela.json").unlink()
@@ -135,10 +114,7 @@ def a_report_taken_away(kit: Path) -> tuple[str, ...]:
     ("way", "named"),
     [
         (other_points, "2 change: bela 6 → 7, cleo 7 → 6.5"),
-        (fresh, "2 change: bela 6 → 7, cleo 7 → 6.5"),
         (another_case, "2 change: ada 10 → 6, cleo 7 → 3"),
-        (another_set, "1 changes: cleo 7 → 10"),
-        (another_name, "3 change: ada 10 → 4, bela 6 → 0, cleo 7 → 4"),
         (another_engine, "3 change: ada 10 → 5, bela 6 → 3, cleo 7 → 3.5"),
         (another_decision, "1 changes: ada 10 → 7"),
         (a_report_taken_away, "1 changes: bela 6 → gone"),
@@ -150,18 +126,18 @@ def test_another_grade_for_the_same_work_is_shown_first(
 ) -> None:
     options = way(kit)
     before = contents(kit / "g")
-    for silent in ((), ("--quiet",), ("--json",)):
+    for silent in ((), ("--quiet",), ("--json",), ("--fresh",)):
         done = grade(kit, *options, *silent)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"g holds other grades. Of 3 grades {named}. Nothing was written: --replace writes" in done.stderr
         assert contents(kit / "g") == before
-    done = grade(kit, *(one for one in options if one != "--fresh"), "--replace")
+    done = grade(kit, *options, "--replace")
     assert done.returncode == 0
     assert f"autograder: Of 3 grades {named}.\n" in done.stderr
     assert re.search(r"(\d) graded in .*, \1 of them unchanged", done.stdout)  # the refused run's reports were kept
     assert not (kit / "g/.staged").exists()
     after = contents(kit / "g")
-    done = grade(kit, *(one for one in options if one != "--fresh"))
+    done = grade(kit, *options)
     assert (done.returncode, "change" in done.stderr) == (0, False)
     assert {name for name, data in contents(kit / "g").items() if after[name] != data} <= {"index.html", "run.json"}
 
@@ -179,22 +155,6 @@ def test_new_work_is_graded_and_shown_beside_what_waits(kit: Path) -> None:
     assert "Handed in anew: ada 10 → 0." in done.stderr
     assert "Of 4 grades 1 changes: cleo 7 → 6.5." in done.stderr
     assert grades(kit)["ada"] == "10"
-
-
-def test_another_assignment_is_refused_before_anything_runs(kit: Path) -> None:
-    other = kit / "fixtures/other"
-    (kit / FIXTURES).rename(other)
-    for name in ("solution", "handout"):
-        (kit / name / "toy").rename(kit / name / "other")
-    text = (other / "items.toml").read_text().replace('assignment = "toy"', 'assignment = "other"')
-    (other / "items.toml").write_text(text)
-    toy_kit.regenerate_into(other, other)
-    before = contents(kit / "g")
-    for options in ((), ("--replace",), ("--fresh", "--replace")):
-        done = grade(kit, *options)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "g holds grades of 'toy', not of 'other': a folder belongs to one assignment." in done.stderr
-    assert contents(kit / "g") == before
 
 
 DYING = """

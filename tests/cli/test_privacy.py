@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from in_process import autograder_in_process
 from places import KIT
-from sample_reports import report
+from sample_reports import report, write_report
 from toy_kit import toy_kit
-
-from autograder.vocabulary.report import to_bytes
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's"),
@@ -47,44 +45,42 @@ def read_by_somebody_else(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in files)
 
 
-def test_nobody_else_reads_what_the_verbs_write_of_students(tmp_path: Path) -> None:
-    course, class_, named = tmp_path / "course", tmp_path / "class", ("--assignment", "bandits")
+NAMED = ("--assignment", "bandits")
+
+
+@pytest.fixture
+def class_(tmp_path: Path) -> Path:
     for student in ("ada", "bela"):
-        (class_ / student).mkdir(parents=True)
-        (class_ / student / "bandits.py").touch()
-    run(KIT, "grade", class_, "--out", course / "one", *named)
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "bandits.py").touch()
+    return tmp_path / "class"
+
+
+def test_nobody_else_reads_what_the_verbs_write_of_students(class_: Path, tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    run(KIT, "grade", class_, "--out", course / "one", *NAMED)
     assert (mode(course), mode(course / "one")) == (0o700, 0o700)
     run(KIT, "gradebook", course)
-    run(KIT, "similar", class_, "--out", tmp_path / "similar.html", *named)
+    run(KIT, "similar", class_, "--out", tmp_path / "similar.html", *NAMED)
     run(KIT, "export", "csv", course / "one", "--out", tmp_path / "grades.csv")
-    run(KIT, "bundle", "gradescope", *named, "--zip", tmp_path / "gradescope.zip")
-    run(KIT, "bundle", "github", *named, "--zip", tmp_path / "for_students.zip")
+    run(KIT, "bundle", "gradescope", *NAMED, "--zip", tmp_path / "gradescope.zip")
+    run(KIT, "bundle", "github", *NAMED, "--zip", tmp_path / "for_students.zip")
     assert (course / "grades.csv").is_file()
     theirs = [f"class/{student}/bandits.py" for student in ("ada", "bela")]
     assert read_by_somebody_else(tmp_path) == [*theirs, "for_students.zip"]
 
 
-def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
-    out = tmp_path / "grades"
-    command = ("grade", tmp_path / "class", "--out", out, "--assignment", "bandits")
-    out.mkdir()
-    out.chmod(0o750)
-    (tmp_path / "class" / "ada").mkdir(parents=True)
-    (tmp_path / "class" / "ada" / "bandits.py").touch()
-    run(KIT, *command)
-    (out / "grades.csv").chmod(0o640)
-    run(KIT, *command, "--fresh")
-    assert (mode(out), mode(out / "grades.csv")) == (0o750, 0o640)
-
-
-def test_course_page_is_as_private_as_its_folders(tmp_path: Path) -> None:
-    for name, rights in (("bandits", 0o755), ("policy_gradient", 0o750)):
-        (tmp_path / name / "reports").mkdir(parents=True)
-        made = replace(report("ada"), assignment=name)
-        (tmp_path / name / "reports" / "ada.json").write_bytes(to_bytes(made))
-        (tmp_path / name).chmod(rights)
-    run(KIT, "gradebook", tmp_path)
-    assert [mode(tmp_path / name) for name in ("index.html", "grades.csv")] == [0o640, 0o640]
+def test_what_is_there_keeps_its_mode_and_a_course_has_that_of_its_folders(class_: Path, tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    for name, rights in (("policy_gradient", 0o755), ("bandits", 0o750)):
+        write_report(replace(report("ada"), assignment=name), course / name / "reports" / "ada.json")
+        (course / name).chmod(rights)
+    run(KIT, "grade", class_, "--out", course / "bandits", *NAMED)
+    (course / "bandits" / "grades.csv").chmod(0o640)
+    run(KIT, "grade", class_, "--out", course / "bandits", *NAMED, "--fresh")
+    assert (mode(course / "bandits"), mode(course / "bandits" / "grades.csv")) == (0o750, 0o640)
+    run(KIT, "gradebook", course)
+    assert [mode(course / name) for name in ("index.html", "grades.csv")] == [0o640, 0o640]
 
 
 @pytest.mark.usefixtures("warm_pool")
