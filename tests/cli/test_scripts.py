@@ -79,18 +79,18 @@ def test_terminal_gets_lines_that_fit_and_colour(kit: Path, columns: int) -> Non
     assert shown[shown.rindex("2/2") :].count("\x1b[2K")  # the line of the bar is cleared
 
 
-def test_changed_grade_is_asked_about_undisturbed(kit: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", in_short("ny"))
+def test_changed_grade_is_asked_about_undisturbed(kit: Path, tmp_path: Path, answer: str) -> None:
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "toy.py").touch()
     grade = ("grade", str(tmp_path / "class"), "--out", str(tmp_path / "g"))
     assert autograder_in_process(kit, *grade).returncode == 0
     (tmp_path / "o.csv").write_text("student,item,points,comment\nada,,9,agreed\n")
     before = (tmp_path / "g/grades.csv").read_bytes()
-    for answer in "ny":
-        shown = on_a_terminal(kit, 80, *grade, "--overrides", str(tmp_path / "o.csv"), typed=f"{answer}\n")
-        assert "Of 1 grade 1 changes: ada 0 → 9.\r\nWrite these grades? [y/N]: " in shown
-        assert "grading" not in shown.partition("Write these")[2]
-        assert ((tmp_path / "g/grades.csv").read_bytes() != before) == (answer == "y")
+    shown = on_a_terminal(kit, 80, *grade, "--overrides", str(tmp_path / "o.csv"), typed=f"{answer}\n")
+    assert "Of 1 grade 1 changes: ada 0 → 9.\r\nWrite these grades? [y/N]: " in shown
+    assert "grading" not in shown.partition("Write these")[2]
+    assert ((tmp_path / "g/grades.csv").read_bytes() != before) == (answer == "y")
 
 
 # Scripts

@@ -242,8 +242,12 @@ def test_policy_is_read(tmp_path: Path) -> None:
     assert policy == Policy(timezone="Europe/Berlin", late=late, drop={"lowest": 1}, excused=excused)
     assert policy.students == {"ada", "bela", "chidi", "o'brien, sean"}
     assert read_policy(write(tmp_path / "policy.toml", ""), THREE) == Policy()
-    with pytest.raises(UsageError, match="has late rules, but nothing says when students handed in"):
-        read_rules(tmp_path, THREE, write(tmp_path / "late.toml", POLICY), (), None)
+    for path, sentence in (
+        (write(tmp_path / "late.toml", POLICY), "has late rules, but nothing says when students handed in"),
+        *((tmp_path / name, "cannot be read") for name in ("nothere.toml", "")),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            read_rules(tmp_path, THREE, path, (), None)
 
 
 @pytest.mark.parametrize(
@@ -405,9 +409,3 @@ def test_late_rules_spare_who_is_on_time_and_never_favour_the_later(
     assert on_time == final(report, {**policy, "late": None})
     late, later = (final(report, policy, days=when).points for when in (days, days + 0.5))
     assert late is None or (later or 0.0) <= late <= (on_time.points or 0.0)
-
-
-@pytest.mark.parametrize("name", ["nothere.toml", ""])
-def test_policy_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_rules(tmp_path, THREE, tmp_path / name, (), None)
