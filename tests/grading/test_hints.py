@@ -54,45 +54,33 @@ def hint(*expected: Expectation, item: Item = ITEM, before: int = 0, more: Any =
 LARGER = tensor(WANTED + 1)
 
 
+SLOPE = value(kind="gradient", name="slope")
+
+
 @pytest.mark.parametrize(
-    ("returned", "begins"),
+    ("expected", "wrong", "begins"),
     [
-        (LARGER, "Think again."),
-        (tensor(np.full_like(WANTED, np.nan)), "Think again."),
-        (tensor(WANTED * (1 + 1e-4)), ""),  # nearly right: the message says so
-        (tensor(WANTED.astype(np.float32)), "The values are not compared yet."),
-        (tensor(WANTED[0]), "Write down the shape"),
-        (Returned("other", type="list"), "Return a torch.Tensor"),
-        (Returned("none"), ""),
+        ((value(),), {"out": LARGER}, "Think again."),
+        ((value(),), {"out": tensor(np.full_like(WANTED, np.nan))}, "Think again."),
+        ((value(),), {"out": tensor(WANTED * (1 + 1e-4))}, ""),  # nearly right: the message says so
+        ((value(),), {"out": tensor(WANTED.astype(np.float32))}, "The values are not compared yet."),
+        ((value(),), {"out": tensor(WANTED[0])}, "Write down the shape"),
+        ((value(),), {"out": Returned("other", type="list")}, "Return a torch.Tensor"),
+        ((value(),), {"out": Returned("none")}, ""),
+        ((ERROR,), {"facts": {"error": None}}, "Think again."),
+        ((ERROR,), {"facts": {"error": {"types": ["KeyError"], "message": "avg"}}}, ""),  # the message says all
+        ((value(), SLOPE), {"out": tensor(WANTED), "slope": Returned("none")}, "Look between inputs and result"),
+        ((value(), SLOPE), {"out": tensor(WANTED), "slope": LARGER}, "The value is right and its gradient is not."),
+        ((value(), SLOPE), {"out": tensor(WANTED), "slope": tensor(np.full_like(WANTED, np.nan))}, "The value is fin"),
+        ((Expectation("fact", "result", "f", value=["a"]),), {"facts": {"result": ["b"]}}, "Think again."),
+        ((Expectation("fact", "kind", "f", value=["a"]),), {"facts": {"kind": ["b"]}}, ""),
+        # the number of turns is no question of shapes
+        ((value(axes=("step", "vocab")),), {"out": tensor(np.concatenate([WANTED, WANTED]))}, ""),
     ],
 )
-def test_hint_depends_on_kind_of_failure(returned: Returned, begins: str) -> None:
-    text = hint(value(), out=returned)
+def test_hint_depends_on_kind_of_failure(expected: Any, wrong: dict[str, Any], begins: str) -> None:
+    text = hint(*expected, **wrong)
     assert text.startswith(begins) if begins else text == ""
-
-
-@pytest.mark.parametrize(
-    ("observed", "begins"),
-    [
-        (None, "Think again."),
-        ({"types": ["KeyError"], "message": "avg"}, ""),  # the message says all
-    ],
-)
-def test_error_hint_depends_on_what_was_raised(observed: Any, begins: str) -> None:
-    assert hint(ERROR, facts={"error": observed}) == begins
-
-
-@pytest.mark.parametrize(
-    ("slope", "begins"),
-    [
-        (Returned("none"), "Look between inputs and result"),
-        (tensor(WANTED + 1), "The value is right and its gradient is not."),
-        (tensor(np.full_like(WANTED, np.nan)), "The value is finite"),
-    ],
-)
-def test_gradient_hint_depends_on_what_came_back(slope: Returned, begins: str) -> None:
-    both = (value(), value(kind="gradient", name="slope"))
-    assert hint(*both, out=tensor(WANTED), slope=slope).startswith(begins)
 
 
 def test_value_or_case_with_own_hint_gets_it() -> None:
@@ -121,16 +109,6 @@ def test_backward_inside_function_is_told() -> None:
     for out in (Returned("none"), tensor(WANTED)):
         assert hint(value(attached=True), more=code, out=out).startswith("Your function calls backward itself.")
     assert hint(value(), more=code, out=Returned("none")) == ""  # here it may be what is asked for
-
-
-def test_own_hint_follows_text_and_lists_and_no_other_fact() -> None:
-    facts = {name: Expectation("fact", name, "f", value=["a"]) for name in ("result", "kind")}
-    said = {name: hint(fact, facts={name: ["b"]}) for name, fact in facts.items()}
-    assert said == {"result": "Think again.", "kind": ""}
-
-
-def test_number_of_turns_is_no_question_of_shapes() -> None:
-    assert hint(value(axes=("step", "vocab")), out=tensor(np.concatenate([WANTED, WANTED]))) == ""
 
 
 @pytest.mark.parametrize(
