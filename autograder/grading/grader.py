@@ -1,6 +1,6 @@
 """Grade one submission: run its cases, compare what came back, name known mistakes, word the rest. Start here.
 
-Grader.grade → Grading.of → Sandbox.run → Judge.judge → compare → names_of_items → hint_of → counterexamples → Report
+Grader.grade → Grading → Sandbox.run → Judge.judge → compare → names_of_items → hint_of → counterexamples → Report
 """
 
 from __future__ import annotations
