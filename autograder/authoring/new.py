@@ -319,8 +319,8 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_nam
     plain = annotation
     for written, meant in ANNOTATIONS.items():
         plain = re.sub(f"^{written}$", meant, plain)
-    said = [row[1].lstrip("`*") if row else "", plain, *(type(one).__name__ for one in literal)]
-    kind = next((match for text in said if (match := KIND.match(text))), None)
+    kind = KIND.match(row[1].lstrip("`*")) if row else None
+    kind = kind or KIND.fullmatch(plain) or KIND.fullmatch(type(literal[0]).__name__ if literal else "")
     axes = (kind["axes"] or "").replace(",", " ").split() if kind else []
     shape, draws = "other", {USUAL: as_python(one) for one in literal}  # noqa: B035 (of one at most)
     if kind is None:
@@ -349,7 +349,7 @@ def _unsaid(name: str, annotation: str, literal: Sequence[Any]) -> str:
     has_example = section != guide("")
     if literal:  # None, or a list or dictionary
         return f"nothing says what it may be besides {literal[0]!r}" + (f"; see {section}" if has_example else "")
-    if has_example or (annotation and not ARRAY.search(annotation)):
+    if not ARRAY.search(annotation) if annotation else has_example:
         return f"no draw is known of {annotation or name}; {section}, says how"
     what = "its axes" if annotation else "what it is"
     return f"nothing says {what}: write `{name}   float[row column]` into the docstring"

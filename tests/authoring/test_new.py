@@ -257,7 +257,9 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
         'no draw is known of Callable[[int], None]; fixtures/README.md, "Callb',
     ),
     ("a: dict[str, list]", ""): ("other", 'no draw is known of dict[str, list]; fixtures/README.md, "Text, dictionar'),
-    ("a: list[str]", "a   list[str]   words"): ("other", ""),
+    ("a", "a   list[str]   words"): ("other", ""),
+    ("a: float | str", ""): ("other", "no draw is known of float | str"),
+    ("a: list", ""): ("other", "nothing says its axes"),
 }
 
 
