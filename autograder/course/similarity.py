@@ -1,8 +1,8 @@
 """Show which submissions are alike beyond what the handout makes alike: pairs to look at, never a verdict.
 
-Fingerprints by copydetect: every run of 40 characters, once names are shortened to one. Names, comments, strings and
-layout do not count. What a run says is how few have it. Where two share one, and k of the m others of the class have it
-too, it weighs
+copydetect splits a text into tokens and shortens names to one character; every run of 40 characters then counts. Names,
+comments, strings and layout do not. What a run says is how few have it. Where two share one, and k of the m others of
+the class have it too, it weighs
 
     (log((m + 1) / (k + 1)) / log(m + 1))²          1 where nobody else has it, 0 where all have: no evidence
 
@@ -15,16 +15,13 @@ Nothing of a submission is run. A text can be made to be slow to split, so that 
 
 from __future__ import annotations
 
-import copy
 import difflib
 import importlib.util
-import io
 import itertools
 import math
 import re
 import resource
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,8 +38,7 @@ LEAST = 0.3  # of one's own work, weighed: honest answers to short questions sha
 LEAST_COMMON = 40  # characters, weighed: less is a line or two
 RARE = 0.3  # a run that weighs as much is marked as one that few have
 GRAM = 40  # characters, names shortened to one, of the shortest run that counts
-WINDOW = 1  # keep every run: which of several a wider window kept would depend on Python's seed for hashes
-SECONDS_EACH = 20  # of processor time, to fingerprint one
+SECONDS_EACH = 20  # of processor time, to split one
 MEMORY = 4 * 2**30  # bytes of the process that does
 MAX_SHOWN = 100  # pairs on the page
 SHOWN_OPEN = 3  # pairs whose lines are unfolded
@@ -116,75 +112,64 @@ def _normalized(source: str) -> str:
 
 def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> tuple[list[Pair], list[str]]:
     """Find the pairs that share at least that much, the most alike first; and whose text was too slow to split."""
+    import numpy as np
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    given = {gram for text in handout for gram in _fingerprint(text).hashes}
-    prints: dict[str, Any] = {}
+    given = np.concatenate([np.empty(0, np.int64), *(split(text)[0] for text in handout)])
+    runs: dict[str, Any] = {}
+    offsets: dict[str, Any] = {}
     slow: list[str] = []
     for student, text in texts.items():
         try:
             with time_limit(SECONDS_EACH):
-                fingerprint = _fingerprint(text)
-                prints[student] = _restricted(fingerprint, fingerprint.hashes - given)
+                runs[student], offsets[student] = split(text)
         except (OutOfTimeError, MemoryError, RecursionError):
             slow.append(student)
-    counts = Counter(gram for fingerprint in prints.values() for gram in fingerprint.hashes)
-    others = len(prints) - 2
-    most = math.log(others + 1) if others > 0 else 0.0
-    # What a run weighs that k others have, for every k.
-    weights = [max(0.0, 1 - math.log(k + 1) / most) ** 2 if most else 1.0 for k in range(max(others, 0) + 2)]
+    # How many of the class have each run, by the place where it begins; nobody those of the handout.
+    known, counts = np.unique(np.concatenate([given, *map(np.unique, runs.values())]), return_counts=True)
+    having = {name: np.where(np.isin(own, given), 0, counts[np.searchsorted(known, own)]) for name, own in runs.items()}
+    most = math.log(max(len(runs) - 1, 1))
     pairs = []
-    for students in itertools.combinations(prints, 2):
-        one, other = (prints[student] for student in students)
-        both = one.hashes & other.hashes
-        shared = {gram: weights[counts[gram] - 2] for gram in both}
-        alone = {gram: weights[counts[gram] - 1] for gram in (one.hashes | other.hashes) - both}
-        common = [_weight(each, shared) for each in (one, other)] if both else [0.0, 0.0]
-        wholes = [_weight(each, shared | alone) for each in (one, other)] if both else [0.0, 0.0]
-        shares = [part / whole if whole else 0.0 for part, whole in zip(common, wholes, strict=True)]
+    for students in itertools.combinations(runs, 2):
+        shares, common, slices = [], [], []
+        for name, other in (students, students[::-1]):
+            is_shared = np.isin(runs[name], runs[other])
+            others = np.maximum(having[name] - np.where(is_shared, 2, 1), 0)
+            weights = np.maximum(0.0, 1 - np.log(others + 1) / most) ** 2 if most else np.ones(len(others))
+            weights[having[name] == 0] = 0.0
+            # A character weighs what the rarest run over it does.
+            of_shared, of_all = (
+                np.lib.stride_tricks.sliding_window_view(np.pad(starts, GRAM - 1), GRAM).max(axis=1)
+                for starts in (weights * is_shared, weights)
+            )
+            common.append(float(of_shared.sum()))
+            shares.append(common[-1] / float(of_all.sum()) if common[-1] else 0.0)
+            slices.append(_places(of_shared >= RARE, offsets[name]))
         if min(common) >= LEAST_COMMON and max(shares) >= least:
-            rare = {gram for gram, weight in shared.items() if weight >= RARE}
-            slices = _places(one, rare), _places(other, rare)
-            pairs.append(Pair(students, (shares[0], shares[1]), round(min(common), 1), slices))
+            pair = Pair(students, (shares[0], shares[1]), round(min(common), 1), (slices[0], slices[1]))
+            pairs.append(pair)
     return sorted(pairs, key=lambda pair: (-max(pair.shares), -pair.common, pair.students)), slow
 
 
-def _weight(fingerprint: Any, weights: Mapping[int, float]) -> float:
-    """Weigh the characters under its runs, each as much as the rarest run over it."""
+def split(text: str) -> tuple[Any, Any]:
+    """Return which run of GRAM characters begins at each, once names are shortened; and copydetect's offsets.
+
+    offsets   int[n 2]   a character, and how many were left out of the text before it
+    """
+    import numpy as np
+    from copydetect.utils import filter_code, hashed_kgrams
+
+    code, offsets = filter_code(text, "submission.py", "python")
+    return hashed_kgrams(code, GRAM).astype(np.int64), offsets
+
+
+def _places(is_marked: Any, offsets: Any) -> Slices:
+    """Find where the marked characters of what was split stand in the text."""
     import numpy as np
 
-    places = {gram: fingerprint.hash_idx[gram] for gram in fingerprint.hashes & weights.keys()}
-    over = np.zeros(max(itertools.chain.from_iterable(places.values()), default=0) + fingerprint.k)
-    for gram, at in places.items():
-        np.maximum.at(over, at, weights[gram])
-    starts = over.copy()
-    for offset in range(1, fingerprint.k):
-        np.maximum(over[offset:], starts[:-offset], out=over[offset:])
-    return float(over.sum())
-
-
-def _fingerprint(text: str) -> Any:
-    from copydetect import CodeFingerprint
-
-    return CodeFingerprint("submission.py", GRAM, WINDOW, language="python", fp=io.StringIO(text))
-
-
-def _restricted(fingerprint: Any, grams: Set[int]) -> Any:
-    """Keep these runs of a fingerprint alone. copydetect's own `boilerplate` counts a repeated run as given."""
-    kept = copy.copy(fingerprint)
-    kept.hashes = fingerprint.hashes & grams
-    kept.hash_idx = {gram: places for gram, places in fingerprint.hash_idx.items() if gram in kept.hashes}
-    return kept
-
-
-def _places(fingerprint: Any, grams: Set[int]) -> Slices:
-    """Find where these runs stand in the text."""
-    from copydetect import compare_files
-
-    if not grams:
-        return ()
-    restricted = _restricted(fingerprint, grams)
-    _, _, (slices, _) = compare_files(restricted, restricted)
-    return tuple((int(start), int(end)) for start, end in zip(*slices, strict=True))
+    edges = np.flatnonzero(np.diff(np.pad(is_marked.astype(np.int8), 1)))  # beginnings and ends, by turns
+    edges = edges + offsets[np.clip(np.searchsorted(offsets[:, 0], edges), 0, len(offsets) - 1), 1]
+    return tuple((int(start), int(end)) for start, end in edges.reshape(-1, 2))
 
 
 # The page

@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -272,11 +273,11 @@ def test_cluster_that_loses_all_workers_is_told_and_ends(
         doomed.stop()
 
 
-def test_without_dask_a_sentence_says_what_to_install(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
-    (tmp_path / "toy.py").write_text("")
-    packages = toy_kit.packages_without("distributed", tmp_path)
-    arguments = ("grade", tmp_path / "toy.py", "--out", tmp_path / "grades", "--scheduler", "tcp://127.0.0.1:8786")
-    done = toy_kit.autograder(kit, *arguments, packages=packages)
-    sentence = "autograder: --scheduler needs Dask, which is not installed: `pip install -e '.[dask]'`.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+def test_without_dask_a_sentence_says_what_to_install(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(
+        UsageError, match=r"^--scheduler needs Dask, .* not installed: `pip install -e '\.\[dask\]'`\.$"
+    ):
+        grade(grader, toys, tmp_path / "grades", scheduler="tcp://127.0.0.1:8786")

@@ -16,12 +16,13 @@ import toy_kit
 from in_process import autograder_in_process
 from lengths import in_short
 from places import KIT
-from toy_kit import autograder, packages_without, toy_assignment
+from toy_kit import toy_assignment
 
 from autograder.course import similarity
 from autograder.course.similarity import Pair, Similarity, compare_class, similarity_page
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.submissions.finding import find
+from autograder.vocabulary.errors import UsageError
 
 pytestmark = pytest.mark.skipif(not find_spec("copydetect"), reason="the extra `similarity` is not installed")
 
@@ -59,20 +60,9 @@ shift = lambda x, factor: torch.stack([row + factor for row in x.unbind(0)], dim
 """
 
 
-@pytest.fixture
-def assignment(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Assignment:
-    return toy_assignment(toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory))
-
-
-@pytest.fixture
-def compared(
-    compared_apart: Callable[..., Similarity], process: ProcessPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Similarity]:
-    """The same in one process for all: each of its own takes the time of its imports."""
-    monkeypatch.setattr(
-        similarity, "run_in_subprocess", lambda function, *given: process.submit(function, *given).result()
-    )
-    return compared_apart
+@pytest.fixture(scope="module")
+def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
+    return toy_assignment(toy_kit.toy_kit(tmp_path_factory.mktemp("toy") / "kit", tmp_path_factory))
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +71,24 @@ def process() -> Iterator[ProcessPoolExecutor]:
         yield started
 
 
+@pytest.fixture(autouse=True)
+def in_one_process(process: ProcessPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process for all: each of its own takes the time of its imports. The command line has its own."""
+    monkeypatch.setattr(
+        similarity, "run_in_subprocess", lambda function, *given: process.submit(function, *given).result()
+    )
+
+
 @pytest.fixture
-def compared_apart(tmp_path: Path, assignment: Assignment) -> Callable[..., Similarity]:
-    """A function that compares a class of these texts; a name may end in .ipynb."""
+def compared(tmp_path: Path, assignment: Assignment) -> Callable[..., Similarity]:
+    """A function that compares a class of these texts; a notebook's begins with its cells."""
 
     def compare(**texts: str) -> Similarity:
         for name, text in texts.items():
             folder = tmp_path / "class" / name
             folder.mkdir(parents=True)
-            notebook = text.startswith('{"cells"')
-            (folder / f"toy.{'ipynb' if notebook else 'py'}").write_text(text, encoding="utf-8")
+            kind = "ipynb" if text.startswith('{"cells"') else "py"
+            (folder / f"toy.{kind}").write_text(text, encoding="utf-8")
         return compare_class(assignment, find([tmp_path / "class"], assignment.module))
 
     return compare
@@ -112,15 +110,9 @@ def test_copy_with_other_names_and_comments_is_found(compared: Callable[..., Sim
 
 
 def test_text_too_slow_to_split_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = similarity._fingerprint
+    split = similarity.split
     split(OWN)  # imports take seconds of their own
-
-    def splitting(text: str) -> object:
-        while text == "endless":
-            pass
-        return split(text)
-
-    monkeypatch.setattr(similarity, "_fingerprint", splitting)
+    monkeypatch.setattr(similarity, "split", lambda text: split(OWN * 10_000 if text == "endless" else text))
     monkeypatch.setattr(similarity, "SECONDS_EACH", 1)
     monkeypatch.setattr(similarity.resource, "setrlimit", lambda *_: None)  # of this process
     pairs, slow = similarity.pairs_of({"ada": OWN, "bela": "endless", "chidi": RENAMED}, (), 0.3)
@@ -163,8 +155,8 @@ def test_students_text_is_escaped_on_the_page(compared: Callable[..., Similarity
     ),
     ids=["brackets", "quotes", "repeated", "digits", "f-strings", "null", "arabic"],
 )
-def test_hostile_text_neither_stops_nor_hides_a_pair(compared_apart: Callable[..., Similarity], text: str) -> None:
-    found = compared_apart(ada=OWN, bela=RENAMED, mallory=text)
+def test_hostile_text_neither_stops_nor_hides_a_pair(compared: Callable[..., Similarity], text: str) -> None:
+    found = compared(ada=OWN, bela=RENAMED, mallory=text)
     assert ("ada", "bela") in [pair.students for pair in found.pairs]
     assert "ada" in similarity_page(found, "Toy")
 
@@ -201,12 +193,10 @@ def test_student_who_handed_in_twice_is_named(tmp_path: Path) -> None:
     assert done.stdout.startswith("2 submissions compared, 0 left out")
 
 
-def test_without_copydetect_a_sentence_says_what_to_install(tmp_path: Path, assignment: Assignment) -> None:
-    kit = assignment.folder.parent.parent
-    packages = packages_without("copydetect", tmp_path / "without")
-    done = autograder(kit, "similar", "fixtures", "--out", "s.html", packages=packages)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "takes the package copydetect: `pip install -e '.[similarity]'`" in done.stderr
+def test_without_copydetect_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"takes the package copydetect: `pip install -e '\.\[similarity\]'`"):
+        compare_class(REAL, [])
 
 
 def test_line_of_spaces_takes_no_time() -> None:
