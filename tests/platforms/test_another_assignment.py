@@ -1,12 +1,11 @@
-"""Work for another assignment of the course: known by the functions that it defines, on every platform."""
+"""Work for another assignment of the course: known by the functions that it defines."""
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
+from hand_ins import zipped
 from places import KIT
 
 from autograder.grading.assignment import Assignment, find_assignment
@@ -19,18 +18,9 @@ from autograder.submissions.submission import Candidate, Submission
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
 MODULE = (OTHER.solution / "bandits.py").read_bytes()
 NOTEBOOK = (OTHER.handout / "bandits.ipynb").read_bytes()
-METADATA = b"submission_1:\n  :submitters:\n  - :name: Ana\n    :sid: U1\n  :created_at: 2027-03-02 09:00:00 Z\n"
 
 
-def packed(**files: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(f"bandits/{name.replace('_', '.')}", data)
-    return buffer.getvalue()
-
-
-ZIP = packed(bandits_py=MODULE, bandits_ipynb=NOTEBOOK, README_md=b"")
+ZIP = zipped({"bandits/bandits.py": MODULE, "bandits/bandits.ipynb": NOTEBOOK, "bandits/README.md": ""})
 HANDED_IN: dict[str, dict[str, bytes]] = {
     "a folder with the module": {"ana/bandits.py": MODULE},
     "a folder in a folder": {"ana/bandits/bandits.py": MODULE, "ana/bandits/fixtures/bandits/untouched.py": MODULE},
@@ -38,14 +28,6 @@ HANDED_IN: dict[str, dict[str, bytes]] = {
     "a notebook under the name of ours": {"ana/policy_gradient.ipynb": NOTEBOOK},
     "a zip": {"ana.zip": ZIP},
     "canvas": {"ana_1_5_bandits.py": MODULE, "ben_2_6_policy_gradient.py": b""},
-    "moodle": {"Ana_1_assignsubmission_file/bandits.py": MODULE},
-    "gradescope": {"submission_1/bandits.py": MODULE, "submission_metadata.yml": METADATA},
-    "nbgrader": {"ana/policy_gradient/bandits.ipynb": NOTEBOOK, "ana/policy_gradient/timestamp.txt": b""},
-    "blackboard": {
-        "HW5_ana_attempt_2027-03-02-23-58-01_bandits.py": MODULE,
-        "HW5_ana_attempt_2027-03-02-23-58-01.txt": b"Name: Ana (ana)\n",
-    },
-    "brightspace": {"123-456 - Ana Diaz - Mar 2, 2027 1158 PM/bandits.py": MODULE},
 }
 
 
