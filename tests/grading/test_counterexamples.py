@@ -157,9 +157,9 @@ def test_drawn_inputs_hold_no_row_of_hidden_ones(assignment: Assignment) -> None
     assert hidden
     for item in drawn_items(assignment):
         for key in ("ada", "ben"):
-            for trial in trials_of(assignment, item, key):
-                for one in (trial, *simpler(trial)[:3]):
-                    assert not hidden & set(rows_of(one)), (item.id, one.inputs)
+            trials = trials_of(assignment, item, key)
+            for one in (*trials, *simpler(trials[-1])[:3]):  # which are made of nothing but the trial
+                assert not hidden & set(rows_of(one)), (item.id, one.inputs)
 
 
 def rows_of(call: Case | Trial) -> Iterator[tuple[str, tuple[float, ...]]]:
@@ -317,7 +317,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("returned", HOSTILE)
 def test_whatever_comes_back_is_data(returned: str, sandbox: Sandbox) -> None:
     source = altered(f"def compute_deltas(rewards, mode):\n    return {returned}")
