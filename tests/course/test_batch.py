@@ -21,16 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden import kinds
 from graded_folder import comparable
 from markupsafe import escape
-from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
+from toy_kit import toy_assignment, toy_course
 
 from autograder.cli.grade import class_table
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
-from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
@@ -41,9 +39,19 @@ from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import from_json, read_report, to_json
 from autograder.vocabulary.text import INVISIBLE, visible
 
-ASSIGNMENT = find_assignment(KIT, "policy_gradient")
-MODULE = f"{ASSIGNMENT.module}.py"
-SAMPLES = ASSIGNMENT.folder / "submissions"
+MODULE = "toy.py"
+SLOW = """\
+import time
+import torch
+
+time.sleep(1)  # long enough to be killed meanwhile
+
+def ramp(x, factor):
+    return factor * torch.clamp(x, min=0)
+
+def shift(x, factor):
+    return x + factor
+"""
 SIZE = 4
 CLASS_FILES = ("grades.csv", "index.html", "run.json")
 
@@ -69,17 +77,24 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def grader() -> Grader:
-    return Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy assignment, which is quick to grade."""
+    return toy_course(tmp_path_factory.mktemp("course"), tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def students(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A class of SIZE: three mistakes, untouched, a syntax error, an empty file."""
+def grader(course: Path) -> Grader:
+    assignment = toy_assignment(course)
+    return Grader.of(assignment, read_fixtures(assignment))
+
+
+@pytest.fixture(scope="module")
+def students(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of SIZE: right, untouched, a syntax error, an empty file."""
     folder = tmp_path_factory.mktemp("students")
-    for name in ("emeka", "chidi", "hana"):
-        put(folder, name, (SAMPLES / name / MODULE).read_text())
-    put(folder, "zoe", "")
+    texts = {"emeka": SLOW, "chidi": grader.assignment.untouched_source(), "hana": "def ramp(x, factor:\n", "zoe": ""}
+    for name, text in texts.items():
+        put(folder, name, text)
     return folder
 
 
@@ -106,7 +121,7 @@ def put(folder: Path, student: str, text: str) -> Path:
 
 
 def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
-    return grade_all(grader, find([folder], ASSIGNMENT.module), out, **options)
+    return grade_all(grader, find([folder], grader.assignment.module), out, **options)
 
 
 def rows(out: Path) -> list[dict[str, str]]:
@@ -139,13 +154,13 @@ def test_run_writes_exactly_what_the_design_lists(reference: tuple[Path, Run], s
     assert [row["student"] for row in rows(out)] == names
     assert [report.student for report in run.reports] == names
     assert {row["student"]: row["points"] for row in rows(out)} == {
-        "emeka": f"{kinds(ASSIGNMENT)['emeka']['points']:g}",
+        "emeka": "10",
         **dict.fromkeys(("chidi", "hana", "zoe"), "0"),
     }
     described = json.loads((out / "run.json").read_text())
     assert described["fixtures"] == grader.fixtures.sha256
     assert (described["submissions"], described["not_graded"], described["reused"]) == (SIZE, 0, 0)
-    assert (described["jobs"], described["assignment"]) == (1, "policy_gradient")
+    assert (described["jobs"], described["assignment"]) == (1, "toy")
     assert described["versions"].keys() >= {"torch", "python", "numpy"}
     assert described["seconds"] > 0
 
@@ -213,13 +228,13 @@ def edited(text: str, **changed: Any) -> str:
 
 def test_report_of_a_failed_grader_is_never_kept(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    candidates = find([unfinished], ASSIGNMENT.module)
+    candidates = find([unfinished], grader.assignment.module)
     (unfinished / "bela").rename(tmp_path / "away")
     run = grade_all(grader, candidates, out)
     assert [report.status for report in run.reports] == ["graded", "not_graded", "graded"]
     row = rows(out)[1]
     assert (row["student"], row["points"], row["status"]) == ("bela", "", "not_graded")
-    assert {row[item.id] for item in ASSIGNMENT.items} == {""}
+    assert {row[item.id] for item in grader.assignment.items} == {""}
     assert json.loads((out / "run.json").read_text())["not_graded"] == 1
     assert grade_all(grader, candidates, out).reused == 2
     (tmp_path / "away").rename(unfinished / "bela")
@@ -256,14 +271,14 @@ def test_part_of_a_class_is_graded_again_alone(unfinished: Path, grader: Grader,
 
 
 @pytest.fixture
-def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.Popen[str]]]:
+def running(course: Path, students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.Popen[str]]]:
     """A function that starts grading the class into `grades`, two at a time, in a process of its own."""
     started: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "autograder", "grade", students, "--out", tmp_path / "grades", "--jobs", "2"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen([*map(str, command)], cwd=KIT, text=True, **pipes))
+        started.append(subprocess.Popen([*map(str, command)], cwd=course, text=True, **pipes))
         return started[-1]
 
     yield start
@@ -381,14 +396,14 @@ def test_each_name_gets_its_own_files_and_is_text(hostile: tuple[Path, Run]) -> 
             assert not any(unicodedata.category(character) in INVISIBLE for character in text.replace("\n", ""))
 
 
-def test_not_graded_is_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
+def test_not_graded_is_no_zero_in_the_terminal(hostile: tuple[Path, Run], grader: Grader) -> None:
     data = to_json(next(report for report in hostile[1].reports if report.student == "Doe, Jane")) | {"cause": ""}
     for item in data["items"]:
         item.update(points=None, verdict="not_graded", message="the disk failed")
     reports = [from_json(json.loads(json.dumps(data)))]
-    table = class_table(reports, ASSIGNMENT, "", 110)
+    table = class_table(reports, grader.assignment, "", 110)
     cells = [str(cell) for column in table.columns for cell in column.cells]
-    assert cells == ["Doe, Jane", "not graded", *[""] * len(ASSIGNMENT.functions), "the disk failed"]
+    assert cells == ["Doe, Jane", "not graded", *[""] * len(grader.assignment.functions), "the disk failed"]
 
 
 # in_sandboxes

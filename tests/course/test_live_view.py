@@ -153,19 +153,15 @@ def test_student_page_is_served_with_forms_and_kept_on_disk(serving: Serving) ->
 
 
 def test_headers_allow_this_server_and_hashed_scripts_alone(serving: Serving) -> None:
-    browser = serving(graded("ada"))
-    headers = browser.ask("feedback/ada.html").headers
-    policy = {rule.split()[0]: rule for rule in headers["Content-Security-Policy"].split("; ")}
+    headers = serving(graded("ada")).ask("feedback/ada.html").headers
+    policy = {rule.split()[0]: rule.partition(" ")[2] for rule in headers["Content-Security-Policy"].split("; ")}
     assert "'unsafe-inline'" not in policy["script-src"]
     assert "'sha256-" in policy["script-src"]
-    assert policy["connect-src"] == "connect-src 'self'"
-    assert policy["form-action"] == "form-action 'self'"
-    assert policy["frame-ancestors"] == "frame-ancestors 'none'"
-    assert headers["Referrer-Policy"] == "same-origin"
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-store"
-    assert headers["Server"] == "autograder"
-    assert "Set-Cookie" not in headers
+    ours = {"connect-src": "'self'", "form-action": "'self'", "frame-ancestors": "'none'"}
+    assert {name: policy[name] for name in ours} == ours
+    kept = {"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    assert kept.items() <= headers.items()
+    assert (headers["Server"], "Set-Cookie" in headers) == ("autograder", False)
 
 
 def test_unreadable_report_is_told_in_a_sentence(serving: Serving, capsys: pytest.CaptureFixture[str]) -> None:
@@ -316,14 +312,11 @@ def test_comment_is_one_line_and_no_formula_in_the_journal(serving: Serving, typ
     assert row.comment == stored.removeprefix("'")
 
 
-ALIKE = (
-    *("eve", "eve\u200b", "e\u0301ve", "\u00e9ve", "еve", "eve\\u200b", "eve ", "\u202eeve"),
-    *("a(b", "a%28b", "0\u0000"),
-)
-SCRIPTS = ("می\u200cخواهم رضا", "สมชาย ใจดี", "İpek", "हिन्दी", "李小龍", "김철수", "Ελένη", "דנה", "Հայկ", "ქეთი", "አበበ")
+ALIKE = ("eve", "eve\u200b", "e\u0301ve", "\u00e9ve", "еve", "eve\\u200b", *NASTY_NAMES[:2])
+SCRIPTS = ("می\u200cخواهم رضا", "สมชาย ใจดี", "İpek")
 
 
-@pytest.mark.parametrize(("page", "names"), [("student", (*ALIKE[:6], *NASTY_NAMES[:2])), ("question", SCRIPTS[:3])])
+@pytest.mark.parametrize(("page", "names"), [("student", ALIKE), ("question", SCRIPTS)])
 def test_form_reaches_its_own_student_however_names_look(serving: Serving, page: str, names: Sequence[str]) -> None:
     browser = serving(*map(graded, names))
     item = QUESTION if page == "question" else ITEM
@@ -331,11 +324,8 @@ def test_form_reaches_its_own_student_however_names_look(serving: Serving, page:
         at = f"questions/{QUESTION}" if page == "question" else f"feedback/{urllib.parse.quote(file_stem(name))}.html"
         keys = re.findall('name="report" value="(.*?)"', browser.ask(at).text)
         (key,) = {html.unescape(text) for text in keys} & {file_stem(name)}
-        fields = {"report": key, "item": item, "points": "1.5", "comment": f"of {place}", "back": page}
-        reply = browser.ask("decide", fields)
-        if asked := re.search('name="sure" value="(.*?)"', reply.text):  # the first marks of all for a question
-            reply = browser.ask("decide", {**fields, "sure": html.unescape(asked[1])})
-        assert reply.status == 303
+        given = {"report": key, "item": item, "back": page}
+        assert browser.decide(name, f"of {place}", "1.5", **given).status == 303
     decided = Decisions(browser.folder, ASSIGNMENT).merged()[1]
     expected = {file_stem(name): f"of {place}" for place, name in enumerate(names)}
     assert {override.student: override.comment for override in decided} == expected
@@ -369,18 +359,15 @@ def test_all_without_an_answer_get_the_same_in_one_go(serving: Serving) -> None:
     words = Answer("words", (), "00")
     browser = serving(*map(graded, ("ada", "bela", "cleo, dora", "emil")), answers={"ada": {QUESTION: words}})
     browser.decide("emil", "by word of mouth", "1", QUESTION)
-    page = browser.ask(f"questions/{QUESTION}").text
-    assert 'name="report" value="bela/cleo, dora"' in page
-    assert (
-        browser.ask("decide", {"report": "bela/cleo, dora", "item": QUESTION, "points": "0", "back": "question"}).status
-        == 303
-    )
+    assert 'name="report" value="bela/cleo, dora"' in browser.ask(f"questions/{QUESTION}").text
+
+    def give(students: str, points: str = "0") -> Reply:
+        return browser.ask("decide", {"report": students, "item": QUESTION, "points": points, "back": "question"})
+
+    assert give("bela/cleo, dora").status == 303
     assert [row[1:4] for row in browser.rows[1:]] == [["bela", QUESTION, "0"], ["cleo, dora", QUESTION, "0"]]
-    assert browser.ask("decide", {"report": "bela/..", "item": QUESTION, "points": "0"}).status == 404
-    assert (
-        "cleo has no report"
-        in browser.ask("decide", {"report": "bela/cleo", "item": QUESTION, "points": "1", "back": "question"}).text
-    )
+    assert give("bela/..").status == 404
+    assert "cleo has no report" in give("bela/cleo", "1").text
     assert len(browser.rows) == 3
 
 
@@ -537,13 +524,8 @@ def test_form_names_student_and_item(tmp_path: Path, who: str, item: str, why: s
 
 
 def test_form_adds_to_what_hand_ins_ask_and_tells_of_strangers(serving: Serving, tmp_path: Path) -> None:
-    rows = [
-        "student,item,reason",
-        f"ada,{ITEM},and the form too",
-        f"<i>mallory</i>,{ITEM},points for all of us",
-        ",,",
-    ]
-    (tmp_path / "form.csv").write_text("\n".join(rows), encoding="utf-8")
+    form = f"student,item,reason\nada,{ITEM},and the form too\n<i>mallory</i>,{ITEM},points for all of us\n,,"
+    (tmp_path / "form.csv").write_text(form, encoding="utf-8")
     browser = serving(graded("ada"), graded("bela"))
     grades = browser.grades
     grades.requests = {"ada": {ITEM: "in my folder"}}

@@ -19,6 +19,7 @@ from lengths import in_short
 from page_tree import Element, tree
 from places import KIT
 from sample_reports import item, report
+from toy_kit import made_once, toy_assignment, toy_course
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.fixtures.stored_set import versions
@@ -50,27 +51,32 @@ MODULE = f"{ASSIGNMENT.module}.py"
 
 
 @pytest.fixture(scope="module")
-def grader() -> Grader:
-    return Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
+    """Of the toy assignment, which is quick to read."""
+    assignment = toy_assignment(toy_course(tmp_path_factory.mktemp("course"), tmp_path_factory))
+    return Grader.of(assignment, read_fixtures(assignment))
 
 
-def nobody_handed_in_a_line(folder: Path, count: int) -> list[Candidate]:
+def nobody_handed_in_a_line(folder: Path, count: int, module: str = "toy") -> list[Candidate]:
     """A class that needs no sandbox."""
     for index in range(count):
         (folder / f"student {index:05}").mkdir(parents=True)
-        (folder / f"student {index:05}" / MODULE).touch()
-    return find([folder], ASSIGNMENT.module)
+        (folder / f"student {index:05}" / f"{module}.py").touch()
+    return find([folder], module)
 
 
 # A class of any size
 
 
 @pytest.mark.long
-def test_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
+def test_student_more_costs_the_grader_next_to_nothing(tmp_path: Path) -> None:
     """A report is 20 KiB of JSON and five times that as objects: whoever held them would need far more than this."""
+    grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
     small, large, most = 5, 25, 5_000
     held = {}
-    grade_all(grader, nobody_handed_in_a_line(tmp_path / "first", 1), tmp_path / "of first")  # fills what is cached
+    grade_all(
+        grader, nobody_handed_in_a_line(tmp_path / "first", 1, ASSIGNMENT.module), tmp_path / "of first"
+    )  # fills what is cached
 
     def grade(count: int) -> None:
         left = itertools.count(count - 1, -1)
@@ -85,7 +91,7 @@ def test_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path:
         assert sum(report.points == 0 for report in run.reports) == run.figures.students == count
 
     for count in (small, large):
-        nobody_handed_in_a_line(tmp_path / str(count), count)
+        nobody_handed_in_a_line(tmp_path / str(count), count, ASSIGNMENT.module)
         tracemalloc.start()
         try:
             grade(count)
@@ -224,16 +230,14 @@ def test_killed_run_tells_nothing_twice() -> None:
     assert with_history(EMPTY, RIGHT, WRONG, killed, AT) == killed
 
 
-def test_second_hand_in_shows_what_the_first_gave(tmp_path: Path) -> None:
+def test_second_hand_in_shows_what_the_first_gave(grader: Grader, tmp_path: Path) -> None:
     """Both times a file without a line of code, which needs no sandbox."""
-    assignment = find_assignment(KIT, "policy_gradient")
-    grader = Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
-    handed_in = tmp_path / "class" / "ada" / f"{assignment.module}.py"
-    handed_in.parent.mkdir(parents=True)
+    candidates = nobody_handed_in_a_line(tmp_path / "class", 1)
+    (ada,) = (replace(candidate, student="ada") for candidate in candidates)
 
     def grade(text: str) -> tuple[Details | None, str]:
-        handed_in.write_text(text)
-        grade_all(grader, find([tmp_path / "class"], assignment.module), tmp_path / "out")
+        (ada.path / "toy.py").write_text(text)
+        grade_all(grader, [ada], tmp_path / "out")
         page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
         return read_details(tmp_path / "out" / "details" / "ada.json"), page
 
@@ -258,7 +262,12 @@ SHARED = ("ada", "bela")  # who wrote one wrong answer in two ways
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, reward = tmp_path_factory.mktemp("class"), "compute_reward"
+    made = made_once("class-with-shared-answers", grade_shared_answers, tmp_path_factory)
+    return Path(shutil.copytree(made / "grades", tmp_path_factory.mktemp("shared") / "grades"))
+
+
+def grade_shared_answers(folder: Path) -> Path:
+    reward = "compute_reward"
     handed_out, solution = ASSIGNMENT.untouched_source(), solution_source(ASSIGNMENT)
     stub, right = (
         "\n".join(source.split("\n")[outline(source)[reward].first - 1 : outline(source)[reward].last])
@@ -278,7 +287,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / student / MODULE).write_text(solved_alone.replace(RIGHT_LINE, text))
     grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT), counterexamples=False)
     grade_all(grader, find([folder], ASSIGNMENT.module), folder / "grades")
-    return folder / "grades"
+    return folder
 
 
 def page(out: Path) -> Element:
