@@ -499,8 +499,9 @@ FOCUSED = {
 def test_focus_is_seen(visit: Callable[..., Seen], page: str, scheme: str) -> None:
     text = dashboard_of(1) if page == "index" else feedback_page(hostile("text"))
     shown = visit(text, scheme=scheme).page
+    shown.keyboard.press("Tab")  # from then on the browser shows where the focus is
     for target in FOCUSED[page]:
-        reach(shown, target, 200)
+        shown.locator(target).first.focus()
         style = "(style => [style.outlineStyle, parseFloat(style.outlineWidth)])"
         assert shown.evaluate(f"{style}(getComputedStyle(document.activeElement))") == ["solid", 2]
 
