@@ -157,10 +157,13 @@ def _numbers_in(value: Any) -> list[float]:
 
 
 def encode(cases: Iterable[Case]) -> bytes:
-    """Make the safetensors file of these cases; the same cases give the same bytes."""
+    """Make the safetensors file of these cases; the same cases give the same bytes.
+
+    Nothing is sorted: functions may go by the order of a dictionary's keys.
+    """
     tensors: dict[str, Array] = {}
     described = [_describe_case(case, tensors) for case in cases]
-    metadata = {METADATA_KEY: json.dumps(described, sort_keys=True, ensure_ascii=True)}
+    metadata = {METADATA_KEY: json.dumps(described, ensure_ascii=True)}
     contiguous = {name: np.array(array, order="C") for name, array in tensors.items()}  # save() ignores strides
     return safetensors.numpy.save(contiguous, metadata=metadata)
 

@@ -98,6 +98,11 @@ def test_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> Non
         assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
 
 
+def test_keys_of_an_argument_keep_their_order() -> None:
+    (read,) = decode(encode([case("c", VALUE, params={"given": {"counts": {"tea": 1, "an": 1}}})]), HERE)
+    assert [*read.params["given"]["counts"]] == ["tea", "an"]
+
+
 @pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
 def test_stored_cases_come_back_as_they_were(assignment: Assignment) -> None:
     paths = [path for path in assignment.folder.glob("*/*.safetensors") if path.parent.name in ("public", "hidden")]

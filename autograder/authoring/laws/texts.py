@@ -49,7 +49,12 @@ def palindrome(rng: np.random.Generator) -> str:
 
 
 def counts(rng: np.random.Generator, *, ties: bool = False) -> dict[str, int]:
-    """Draw a dictionary of words and numbers from 1 to 9: all different or, with `ties`, two of them equal."""
+    """Draw a dictionary of words and numbers from 1 to 9: all different or, with `ties`, two of them equal.
+
+    Of two equal ones that which comes last in the alphabet stands first.
+    """
     keys = word_list(rng)
+    if ties and keys[0] < keys[-1]:
+        keys = keys[::-1]
     numbers = [int(number) for number in rng.permutation(np.arange(1, 10))[: len(keys)]]
     return dict(zip(keys, [numbers[-1], *numbers[1:]] if ties else numbers, strict=True))
