@@ -27,6 +27,7 @@ from autograder.vocabulary.text import number, visible
 SUMMARY = "What a student runs: the public cases on their own folder, worded as in grading."
 INTRODUCTION = "(public cases; grading runs more of the same kind)"
 POLL_SECONDS = 0.03
+MOST_NAMES = 6  # of items that a save has changed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,7 +128,8 @@ def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
             then = {item.item for item in known if before[item.item].verdict == "passed"}
             for words, names in (("Now right", now - then), ("No longer right", then - now)):
                 if names:
-                    print(f"{words}: {', '.join(sorted(names))}")
+                    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+                    print(f"{words}: {', '.join(sorted(names)[:MOST_NAMES])}{more}")
             before = {item.item: item for item in report.items}
             seconds = time.perf_counter() - began
             print(f"Checked in {seconds:.1f} s. Waiting for the next save; Ctrl-C ends.", flush=True)
