@@ -34,6 +34,14 @@ def afters(name: str, text: str) -> list[str]:
 # Texts
 
 
+def test_methods_of_a_graded_class_are_changed_but_for_their_names_and_self() -> None:
+    text = "class Queue:\n    def push(self, item: int):\n        self.last = item + 1\n\n\nclass A:\n    b = 1 + 1\n"
+    mutants = mutants_of(text, ["Queue"])
+    assert {mutant.function for mutant in mutants} == {"Queue"}
+    assert {"self.last = item - 1", "item = 1 ⏎ self.last = item + 1"} <= {mutant.after for mutant in mutants}
+    assert not any("my_" in mutant.source or "self =" in mutant.source for mutant in mutants)
+
+
 @pytest.mark.long
 @each_assignment
 def test_every_change_parses_differs_and_touches_its_own_function_only(assignment: Assignment) -> None:

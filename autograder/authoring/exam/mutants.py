@@ -65,16 +65,21 @@ def mutants_of(solution: str, functions: Sequence[str]) -> list[Variant]:
     """Every mutant of these functions, each text once, with the reason that its line is marked with."""
     mutants: dict[str, Variant] = {}
     module, reasons = ast.parse(solution), marks(solution)
-    for node in module.body:
-        if not isinstance(node, ast.FunctionDef) or node.name not in functions:
-            continue
-        graded = GradedText(solution, node, module)
+    definitions = [node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    graded_functions = [
+        GradedText(solution, whole, node, module)
+        for whole in definitions
+        if whole.name in functions
+        for node in (whole.body if isinstance(whole, ast.ClassDef) else [whole])
+        if isinstance(node, ast.FunctionDef)
+    ]
+    for graded in graded_functions:
         for family, slug, edits in (*parameter_changes(graded), *table_changes(graded), *operator_changes(graded)):
             source, text = graded.edited(edits)
             if source != solution and source not in mutants:  # of those with the same text, the first
                 line, before, after = changed_lines(solution, source)
                 reason = reasons.get(line, "")
-                mutants[source] = Variant(family, slug, node.name, source, text, before, after, reason, line)
+                mutants[source] = Variant(family, slug, graded.whole.name, source, text, before, after, reason, line)
     return list(mutants.values())
 
 
@@ -101,8 +106,9 @@ ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)  # an o
 
 
 class GradedText:
-    """One graded function within the text of the solution.
+    """One graded function, or a method of a graded class, within the text of the solution.
 
+    whole        the function or the class
     body         its statements, the docstring left out
     parameters   each one's annotation as text, and its default
     documented   the second word of each parameter's row in the docstring, `float` or `float[batch`
@@ -112,9 +118,11 @@ class GradedText:
     places       what the patterns `def T`, `def D`, `def F` and `def R` stand for
     """
 
-    def __init__(self, source: str, node: ast.FunctionDef, module: ast.Module) -> None:
+    def __init__(
+        self, source: str, whole: ast.FunctionDef | ast.ClassDef, node: ast.FunctionDef, module: ast.Module
+    ) -> None:
         """Read it; `source` is the whole text, of which every mutant is a copy but for its change."""
-        self.bytes, self.node, self.module = source.encode(), node, module
+        self.bytes, self.whole, self.node, self.module = source.encode(), whole, node, module
         self.line_starts = [0, *itertools.accumulate(map(len, self.bytes.splitlines(keepends=True)))]
         docstring, arguments = ast.get_docstring(node) or "", node.args
         self.body = node.body[bool(docstring) :]
@@ -124,6 +132,7 @@ class GradedText:
         self.parameters = {
             arg.arg: (ast.unparse(arg.annotation) if arg.annotation else "", default)
             for arg, default in zip([*placed, *arguments.kwonlyargs], defaults, strict=True)
+            if node is whole or arg is not placed[0]  # no `self`
         }
         rows = [line.split() for line in docstring.splitlines()]
         self.documented = {row[0]: row[1].rstrip(";,.") for row in rows if row[1:] and row[0] in self.parameters}
@@ -173,11 +182,11 @@ class GradedText:
         return start, start, f"{margin}{line}\n"
 
     def edited(self, edits: Sequence[Edit]) -> tuple[str, str]:
-        """The whole text with these edits, and the function's part of it."""
+        """The whole text with these edits, and the part of it that is graded."""
         data = self.bytes
         for start, end, text in sorted(edits, reverse=True):
             data = data[:start] + text.encode() + data[end:]
-        start, end = self.span(self.node)
+        start, end = self.span(self.whole)
         return data.decode(), data[start : len(data) - len(self.bytes) + end].decode()
 
 
@@ -206,7 +215,8 @@ IGNORED = {  # what stands for a parameter without a default, by annotation or a
 
 def parameter_changes(graded: GradedText) -> Iterator[Change]:
     """Yield each change with the name of what is done to which parameter, `epsilon-ignored`; `names-changed` is all."""
-    if parameters := [*graded.node.args.args, *graded.node.args.kwonlyargs]:  # names that no caller knows
+    parameters = [*graded.node.args.args, *graded.node.args.kwonlyargs]
+    if parameters and graded.node is graded.whole:  # names that no caller knows; drivers call methods by place
         names, others = (", ".join(f"{start}{arg.arg}" for arg in parameters) for start in ("", "my_"))
         starts = [graded.span(arg)[0] for arg in parameters]
         edits = [*((start, start, "my_") for start in starts), graded.first(f"{names} = {others}")]
