@@ -216,7 +216,9 @@ class Text:
         body = ast.parse(source).body
         defined: dict[str, list[ast.stmt]] = {}
         for node in body:
-            for known in _names_defined(node):
+            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+            names = [at.id for target in targets if target for at in ast.walk(target) if isinstance(at, ast.Name)]
+            for known in [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else names:
                 defined.setdefault(known, []).append(node)
 
         def reached(waiting: list[ast.stmt]) -> list[ast.stmt]:
@@ -307,7 +309,9 @@ class Text:
         for unit in self.units:
             partly = bool(executed) and isinstance(unit, ast.FunctionDef | ast.ClassDef)
             for place in _places(unit):
-                if not partly or isinstance(place.owner, ast.arguments) or _touches(place.node, executed):
+                node: Any = place.node
+                ran = any(line in executed for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+                if not partly or isinstance(place.owner, ast.arguments) or ran:
                     changes = self._of_expression if isinstance(place.node, ast.expr) else self._of_statement
                     for kind, line, edits, names in itertools.chain(changes(place, unit), self._by_table(place, unit)):
                         kind = "unused" if kind != "given" and {*names.split()} & {*self._unused} else kind
@@ -365,7 +369,10 @@ class Text:
                 others += [0.5, -number, 1 / number] if number % 1 else []
                 yield from (instead("constant", repr(other)) for other in dict.fromkeys(others) if other != number)
                 if isinstance(owner, ast.Subscript | ast.Slice | ast.Tuple):
-                    steps = {*self._unused, *_loop_variables(unit)}
+                    targets = (
+                        at for loop in ast.walk(unit) if isinstance(loop, ast.For) for at in ast.walk(loop.target)
+                    )
+                    steps = {*self._unused, *(at.id for at in targets if isinstance(at, ast.Name))}
                     yield from (instead("index", name, name) for name in names if name in steps)
                 if isinstance(owner, ast.Call) or number % 1:
                     yield from (instead("named", name, name) for name in (*self._constants, *names))
@@ -439,7 +446,8 @@ class Text:
         assert isinstance(node, ast.stmt)
         start, end = self._span(node)
         margin = self.data[self._starts[node.lineno - 1] : start].decode()
-        is_fixed = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom) or _is_text(node)
+        is_fixed = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+        is_fixed = is_fixed or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
         if not isinstance(block, list) or is_fixed or margin.strip() or self.data[start:end].startswith(b"elif"):
             return
         index, instead = block.index(node), functools.partial(self._instead, node)
@@ -565,13 +573,6 @@ def _children(node: ast.AST) -> Iterator[tuple[str, Any]]:
                 yield field, child
 
 
-def _names_defined(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)]
-
-
 def _scope(unit: ast.stmt) -> list[str]:
     """List the parameters and variables of a definition, but those of comprehensions."""
     names = [node.arg for node in ast.walk(unit) if isinstance(node, ast.arg)]
@@ -580,21 +581,6 @@ def _scope(unit: ast.stmt) -> list[str]:
     }
     stored = (node for node in ast.walk(unit) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return list(dict.fromkeys([*names, *(node.id for node in stored if id(node) not in inner)]))
-
-
-def _loop_variables(unit: ast.stmt) -> Iterator[str]:
-    for loop in (node for node in ast.walk(unit) if isinstance(node, ast.For)):
-        yield from (at.id for at in ast.walk(loop.target) if isinstance(at, ast.Name))
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _touches(node: ast.AST, lines: Collection[int]) -> bool:
-    """Tell whether a node stands on one of the lines."""
-    first: int = node.lineno  # type: ignore[attr-defined]
-    return any(line in lines for line in range(first, (getattr(node, "end_lineno", None) or first) + 1))
 
 
 def _alike(name: str) -> list[str]:
