@@ -193,31 +193,29 @@ def fixtures_verify(
     here = options.course()
     several = [assignment_of_fixtures(here, fixtures, assignment)] if fixtures else find_assignments(here, assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
-    verified = [_verified(each, fixtures, secret, f" of {each.name}" * (len(several) > 1)) for each in several]
-    if not all(verified):
+    is_as_good = True
+    for chosen in several:
+        of = f" of {chosen.name}" if len(several) > 1 else ""
+        chosen_fixtures(chosen, fixtures)
+        with status("making all fixtures anew, to compare"):
+            found = verify_fixtures(chosen, fixtures, secret)
+        for name, (then, now) in found.versions.items():
+            print(f"{name} was {then} when they were made, and is {now} here.")
+        if not found.different:
+            print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
+            continue
+        print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
+        for name in found.different:
+            share, where = found.moved.get(name, (0.0, ""))
+            moved = f"  moved: {share:.2g} of what is allowed ({where})" if where else "  not in numbers alone"
+            print(f"  {name}" + moved * (name in found.moved))
+        if found.harmless:
+            print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
+        is_as_good = is_as_good and found.harmless
+    if not is_as_good:
         advice = "if cases, oracle, probes, solution or mistakes were meant to change."
         print(f"Run `autograder fixtures regenerate` {advice}")
         raise SystemExit(3)
-
-
-def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: str) -> bool:
-    """Say what verification found; whether grading here is as good as where the fixtures were made."""
-    chosen_fixtures(assignment, folder)
-    with status("making all fixtures anew, to compare"):
-        found = verify_fixtures(assignment, folder, secret)
-    for name, (then, here) in found.versions.items():
-        print(f"{name} was {then} when they were made, and is {here} here.")
-    if not found.different:
-        print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
-        return True
-    print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
-    for name in found.different:
-        share, where = found.moved.get(name, (0.0, ""))
-        moved = f"  moved: {share:.2g} of what is allowed ({where})" if where else "  not in numbers alone"
-        print(f"  {name}" + moved * (name in found.moved))
-    if found.harmless:
-        print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
-    return found.harmless
 
 
 @fixtures_app.command("diff")

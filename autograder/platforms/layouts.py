@@ -132,7 +132,12 @@ class _Reader:
         if self.layout == ONE:
             return self._at(path, is_class=False)
         if path.suffix.lower() != ".zip" or not is_file_at(path):
-            folder = _unwrapped(path)
+            folder = path
+            with contextlib.suppress(OSError):  # else the one folder in it, where that is clearly a class
+                if path.is_dir() and (inner := _only_folder(path)):
+                    entries = entries_of(inner)
+                    if evident(entries) or len(clones_among(entries)) * 2 > len(entries):
+                        folder = inner
             is_class = is_folder_at(folder) and (self.layout != "" or self._is_class(folder))
             return self._at(folder, is_class=is_class or None)
         if class_zip:
@@ -234,7 +239,17 @@ class _Reader:
         return [], []
 
     def _plain(self, candidate: Candidate) -> HandIn:
-        submitted = _collected(candidate.path, self.module) if is_folder_at(candidate.path) else None
+        """Take what no platform has named, with the time when nbgrader collected <student>/<assignment>/, if any.
+
+        (nbgrader's docs, exchange_api.rst: timestamp.txt beside the work.)
+        """
+        submitted = None
+        if is_folder_at(candidate.path):
+            files = candidate.path.glob(f"*/{glob.escape(self.module)}.*")  # nothing where it may not be looked at
+            kept = [path for path in files if path.name in names_of(self.module) and not path.parent.is_symlink()]
+            having = list({path.parent for path in kept if not is_ignored(path.parent.name)})
+            if len(having) == 1:  # else it is not clear which assignment counts
+                submitted = moment_or_none(beginning(having[0] / TIMESTAMP)[:100].decode("utf-8", "replace"))
         return HandIn((Owner(candidate.student),), candidate.path, candidate.shown, submitted=submitted)
 
 
@@ -254,16 +269,6 @@ def _only_folder(path: Path) -> Path | None:
     return Path(inner[0].path)
 
 
-def _unwrapped(path: Path) -> Path:
-    """Return the folder, or the one folder in it where what lies there bears a platform's names or is mostly clones."""
-    with contextlib.suppress(OSError):
-        if path.is_dir() and (inner := _only_folder(path)):
-            entries = entries_of(inner)
-            if evident(entries) or len(clones_among(entries)) * 2 > len(entries):
-                return inner
-    return path
-
-
 def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
     """Tell whether a zip with these entries holds a class, and not one student's work."""
 
@@ -277,19 +282,6 @@ def looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
     graded = [parts for parts in kept if PurePath(parts[-1]).suffix.lower() in CAPS]
     tops = {parts[0] for parts in graded or kept}
     return METADATA in [parts[0] for parts in kept] or sum(map(is_of_platform, tops)) * 2 > len(tops)
-
-
-def _collected(folder: Path, module: str) -> datetime | None:
-    """Read when nbgrader collected what lies in <student>/<assignment>/, where it is clear which assignment counts.
-
-    (nbgrader's docs, exchange_api.rst: timestamp.txt beside the work.)
-    """
-    files = folder.glob(f"*/{glob.escape(module)}.*")  # nothing where it may not be looked at
-    kept = [path for path in files if path.name in names_of(module) and not path.parent.is_symlink()]
-    having = list({path.parent for path in kept if not is_ignored(path.parent.name)})
-    if len(having) != 1:
-        return None
-    return moment_or_none(beginning(having[0] / TIMESTAMP)[:100].decode("utf-8", "replace"))
 
 
 # All hand-ins → one candidate for each student

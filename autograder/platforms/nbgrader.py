@@ -315,8 +315,13 @@ ACTS = re.compile(
 
 def harmless(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
     """Put a text that would do anything but be read into a block of code; `as_written` takes that back."""
-    if _only_shows(text, pictures):
-        return text
+    if len(text) <= MAX_RENDERED and not ACTS.search(INERT.sub("", text)):
+        from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+        attached = {name: dict(kinds) for name, kinds in pictures.items()}
+        with contextlib.suppress(Exception):  # whatever its parser stops at, nbconvert's would stop at again
+            MarkdownWithMath(renderer=IPythonRenderer(escape=False, attachments=attached)).render(text)
+            return text
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{NOTE}\n\n{fence}\n{text}\n{fence}"
 
@@ -325,17 +330,3 @@ def as_written(text: str) -> str:
     """Return what `harmless` was given."""
     match = re.fullmatch(r"\(shown as it was written: [^\n]*\)\n\n(`+)\n(.*)\n\1", text, re.DOTALL)
     return match[2] if match else text
-
-
-def _only_shows(text: str, pictures: Mapping[str, Mapping[str, str]]) -> bool:
-    """Tell whether nbconvert renders it, and nothing in it could be HTML, an address or a diagram."""
-    if len(text) > MAX_RENDERED or ACTS.search(INERT.sub("", text)):
-        return False
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-
-    try:
-        renderer = IPythonRenderer(escape=False, attachments={name: dict(kinds) for name, kinds in pictures.items()})
-        MarkdownWithMath(renderer=renderer).render(text)
-    except Exception:  # whatever its parser stops at, nbconvert's would stop at again
-        return False
-    return True

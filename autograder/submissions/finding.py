@@ -209,28 +209,26 @@ def _class_at(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], modul
     written_here = real.resolve() == out or _has_results(real)
     kept, named, has_results = [], [name for name in LEFT_BEHIND if is_there(real / name)], written_here
     for entry in entries:
-        is_out = out is not None and Path(os.path.realpath(entry.path)) == out
-        if not is_out and not _is_results(entry, module, out, written_here=written_here):
+        inner = Path(entry.path)
+        is_out = out is not None and Path(os.path.realpath(inner)) == out
+        is_results = is_out
+        if not is_out and entry.is_dir(follow_symlinks=False):
+            try:  # a part of the results that were written here, or a folder with others or those to come
+                is_results = (
+                    (written_here and entry.name in RESULTS)
+                    or (out is not None and out.is_relative_to(inner.resolve()))
+                    or any(map(_has_results, (inner, *(Path(below.path) for below in entries_of(inner)))))
+                )
+            except OSError:  # it may not be looked at: somebody's work, whose report says so
+                is_results = False
+            is_results = is_results and not folder_holds_work(inner, module)
+        if not is_results:
             kept.append(entry)
             continue
         has_results = True
         if not is_out or holds_work(entry, module):
             named.append(entry.name)
     return Place(path, real, True, tuple(kept), tuple(sorted(named)), has_results)
-
-
-def _is_results(entry: os.DirEntry[str], module: str, out: Path | None, *, written_here: bool) -> bool:
-    """Tell whether a folder without work is a part of the results `written_here`, or holds others or those to come."""
-    if not entry.is_dir(follow_symlinks=False):
-        return False
-    path = Path(entry.path)
-    try:
-        known = written_here and entry.name in RESULTS
-        known = known or (out is not None and out.is_relative_to(path.resolve()))
-        known = known or any(map(_has_results, (path, *(Path(inner.path) for inner in entries_of(path)))))
-    except OSError:  # it may not be looked at: somebody's work, whose report says so
-        return False
-    return known and not folder_holds_work(path, module)
 
 
 def _has_results(folder: Path) -> bool:
@@ -303,9 +301,13 @@ def unpack(path: Path, target: Path) -> tuple[dict[str, str], set[str]]:
                 reason = f"holds a name of more than {LONGEST_NAME} bytes, or {MAX_DEPTH} folders deep: {shown}"
             elif member.compress_type not in UNPACKED_BY_PIECES:
                 reason = f"is packed by a method that is not unpacked here: {shown}"
-            else:
+            else:  # of what only might be the work, none far down, where data lies
+                kind = kind_of(parts[-1]) if len(parts) <= top + 2 else suffix_of(parts[-1])
+                cap = DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
+                if parts[-1] == METADATA and len(parts) == top + 1:
+                    cap = MAX_METADATA
                 try:
-                    written = _write(opened, member, target.joinpath(*parts), min(room, _cap(parts, top)))
+                    written = _write(opened, member, target.joinpath(*parts), min(room, cap))
                     sizes[owner], room = sizes[owner] + written, room - written
                 except (OSError, MemoryError) as error:
                     reason = f"cannot be unpacked ({_reason(error)}): {shown}"
@@ -331,14 +333,6 @@ def depth_of_students(paths: Sequence[Sequence[str]]) -> int:
     """Tell how deep students' entries stand: 1 where all lies in one folder, else 0."""
     tops = {parts[0] for parts in paths if parts and LEFT_BEHIND.isdisjoint(parts)}
     return 1 if len(tops) == 1 and all(len(parts) > 1 for parts in paths if parts and parts[0] in tops) else 0
-
-
-def _cap(parts: Sequence[str], top: int) -> int:
-    """Limit the bytes of an entry that are unpacked; of what only might be the work, none far down, where data lies."""
-    if parts[-1] == METADATA and len(parts) == top + 1:
-        return MAX_METADATA
-    kind = kind_of(parts[-1]) if len(parts) <= top + 2 else suffix_of(parts[-1])
-    return DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
 
 
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, most: int) -> int:

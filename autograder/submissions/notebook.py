@@ -12,7 +12,7 @@ import re
 import symtable
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -161,8 +161,7 @@ def _definitions_in(
         unread |= dict.fromkeys(_DEFINED.findall(code), note)
         if not language:
             unread_cells.append(UnreadCell(number, cell, line, note))
-    _bind_changes(statements)
-    notes += _choose_definitions(statements, grade_ids or [""] * len(cells), graded)
+    notes += _settle_bindings(statements, grade_ids or [""] * len(cells), graded)
     roots = frozenset(graded) or frozenset(each.node.name for each in statements if isinstance(each.node, DEFINITIONS))
     names = _needed_names(statements, roots)
     for statement in statements:
@@ -245,6 +244,7 @@ def _parsed_cell(code: str) -> tuple[str, ast.Module]:
 
 def _add_scope(statement: Statement) -> None:
     """Add what the statement binds, changes and uses."""
+    node = statement.node
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         top = symtable.symtable(_JOINT.sub("", statement.text, count=1), "<cell>", "exec")
@@ -255,15 +255,10 @@ def _add_scope(statement: Statement) -> None:
     for table in inner:
         uses |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
         inner += table.get_children()
-    if isinstance(statement.node, ast.ImportFrom) and statement.node.names[0].name == "*":
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         binds = {"*"}
-    statement.binds, statement.uses = frozenset(binds), frozenset(uses)
-    statement.changes = frozenset(_changed(statement.node))
-
-
-def _changed(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that running `node` may alter without binding them."""
-    altered: list[ast.expr] = []
+    changes = set()
+    altered: list[ast.expr] = []  # by running it, without binding them
     if isinstance(node, DEFINITIONS):
         altered += [*node.decorator_list, *getattr(node, "bases", [])]
     else:
@@ -274,24 +269,24 @@ def _changed(node: ast.stmt) -> Iterator[str]:
         while isinstance(expression, ast.Attribute | ast.Subscript | ast.Call):
             expression = expression.func if isinstance(expression, ast.Call) else expression.value
         if isinstance(expression, ast.Name):
-            yield expression.id
+            changes.add(expression.id)
+    statement.binds, statement.changes, statement.uses = frozenset(binds), frozenset(changes), frozenset(uses)
 
 
 # All statements → those that are graded
 
 
-def _bind_changes(statements: Sequence[Statement]) -> None:
-    """Count a change to what the notebook itself made as binding it."""
+def _settle_bindings(statements: Sequence[Statement], grade_ids: Sequence[str], graded: Sequence[str]) -> list[str]:
+    """Count a change to what the notebook itself made as binding it, and unbind what a definition that counts precedes.
+
+    Returns a note on each choice among definitions of a graded function.
+    """
     imports = (ast.Import, ast.ImportFrom)
     own = frozenset[str]().union(*(each.binds for each in statements if not isinstance(each.node, imports)))
     for statement in statements:
         # Under the notebook's own decorator or base class, a definition may be in a register: it is always needed.
         if changes := statement.changes & own:
             statement.binds |= frozenset("*") if isinstance(statement.node, DEFINITIONS) else changes
-
-
-def _choose_definitions(statements: Sequence[Statement], grade_ids: Sequence[str], graded: Sequence[str]) -> list[str]:
-    """Unbind the definitions of graded functions that come after the one that counts; a note on each choice."""
     notes = []
     for name in graded:
         same = [statement for statement in statements if statement.defines(name)]

@@ -212,25 +212,19 @@ def outline(source: str, names: tuple[str, ...] = ()) -> Mapping[str, Function]:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None and len(node.body) > 1 else None
             docstring = (text.lineno, text.end_lineno or text.lineno) if text else ()
-            last = node.end_lineno or node.lineno
-            functions[node.name] = Function(first, node.lineno, last, docstring, _literal_defaults(node.args))
+            parameters = [*node.args.posonlyargs, *node.args.args]
+            parameters = [*parameters[len(parameters) - len(node.args.defaults) :], *node.args.kwonlyargs]
+            literals = {}
+            for parameter, default in zip(parameters, [*node.args.defaults, *node.args.kw_defaults], strict=True):
+                try:
+                    written_out = repr(ast.literal_eval(default)) if default is not None else ""
+                    ast.literal_eval(written_out)  # an infinity and an ellipsis are literals, their spellings are none
+                except (*UNPARSABLE, TypeError):
+                    continue
+                if len(written_out) <= MAX_DEFAULT:
+                    literals[parameter.arg] = written_out
+            functions[node.name] = Function(first, node.lineno, node.end_lineno or node.lineno, docstring, literals)
     return functions
-
-
-def _literal_defaults(arguments: ast.arguments) -> dict[str, str]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    last = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    literals = {}
-    for parameter, default in (*last, *keywords):
-        try:
-            text = repr(ast.literal_eval(default)) if default is not None else ""
-            ast.literal_eval(text)  # an infinity and an ellipsis are literals, and their spellings are none
-        except (*UNPARSABLE, TypeError):
-            continue
-        if len(text) <= MAX_DEFAULT:
-            literals[parameter.arg] = text
-    return literals
 
 
 def outlined(submission: Submission) -> Mapping[str, Function]:
