@@ -133,7 +133,7 @@ class _Reader:
             return self._at(path, is_class=False)
         if path.suffix.lower() != ".zip" or not is_file_at(path):
             folder = path
-            with contextlib.suppress(OSError):  # else the one folder in it, where that is clearly a class
+            with contextlib.suppress(OSError):  # it may hold one folder, which is clearly the class
                 if path.is_dir() and (inner := _only_folder(path)):
                     entries = entries_of(inner)
                     if evident(entries) or len(clones_among(entries)) * 2 > len(entries):

@@ -301,7 +301,8 @@ def unpack(path: Path, target: Path) -> tuple[dict[str, str], set[str]]:
                 reason = f"holds a name of more than {LONGEST_NAME} bytes, or {MAX_DEPTH} folders deep: {shown}"
             elif member.compress_type not in UNPACKED_BY_PIECES:
                 reason = f"is packed by a method that is not unpacked here: {shown}"
-            else:  # of what only might be the work, none far down, where data lies
+            else:
+                # Of what only might be the work nothing is unpacked far down, where data lies.
                 kind = kind_of(parts[-1]) if len(parts) <= top + 2 else suffix_of(parts[-1])
                 cap = DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
                 if parts[-1] == METADATA and len(parts) == top + 1:

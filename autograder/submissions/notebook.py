@@ -258,7 +258,7 @@ def _add_scope(statement: Statement) -> None:
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         binds = {"*"}
     changes = set()
-    altered: list[ast.expr] = []  # by running it, without binding them
+    altered: list[ast.expr] = []  # what running it may alter without binding it
     if isinstance(node, DEFINITIONS):
         altered += [*node.decorator_list, *getattr(node, "bases", [])]
     else:
@@ -277,9 +277,9 @@ def _add_scope(statement: Statement) -> None:
 
 
 def _settle_bindings(statements: Sequence[Statement], grade_ids: Sequence[str], graded: Sequence[str]) -> list[str]:
-    """Count a change to what the notebook itself made as binding it, and unbind what a definition that counts precedes.
+    """Count a change to what the notebook itself made as binding it, and choose among definitions of graded functions.
 
-    Returns a note on each choice among definitions of a graded function.
+    Those after the definition that counts are unbound. Returns a note on each choice.
     """
     imports = (ast.Import, ast.ImportFrom)
     own = frozenset[str]().union(*(each.binds for each in statements if not isinstance(each.node, imports)))
