@@ -164,8 +164,12 @@ def _compare_tensor(expectation: Expectation, returned: Returned) -> Mismatch | 
     if is_value and "values" in expectation.forgiven:
         right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
         return None if right else Mismatch("dtype", expectation, returned)
-    expectation, returned = _at_its_precision(expectation, returned), _squeeze_to_expected(expectation, returned)
+    expectation = _at_its_precision(expectation, returned)
     expected, array = expected_array(expectation), returned.array
+    sizes, wanted = ([size for size in shape if size != 1] for shape in (returned.shape, expected.shape))
+    if "axes" in expectation.forgiven and array is not None and sizes == wanted:  # only axes of size 1 differ
+        array = array.reshape(expected.shape)
+        returned = replace(returned, shape=expected.shape, array=array)
     if returned.dtype != expectation.dtype:
         return Mismatch("dtype", expectation, returned)
     if returned.shape != expected.shape:
@@ -194,22 +198,18 @@ def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectati
     return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
 
 
-def _squeeze_to_expected(expectation: Expectation, returned: Returned) -> Returned:
-    """Reshape what came back to the expected shape, where axes of size 1 are forgiven and no others differ."""
-    if "axes" not in expectation.forgiven or returned.array is None:
-        return returned
-    shape, expected = returned.shape, expected_array(expectation).shape
-    if [size for size in shape if size != 1] != [size for size in expected if size != 1]:
-        return returned
-    return replace(returned, shape=expected, array=returned.array.reshape(expected))
-
-
 def _differing(expectation: Expectation, returned: Returned, array: Array) -> Mismatch:
     """Say where and by how much values differ that are not right everywhere."""
     observed, wide, right = widened(array), widened(expected_array(expectation)), right_places(expectation, array)
     finite = np.isfinite(observed) | right  # an infinity where one is expected is as good as a number
     indices = np.argwhere(~right)
     shown = [tuple(index) for index in indices[:SHOWN].tolist()]
+    columns = zip(expectation.axes, indices.T, wide.shape, strict=False)
+    shared = (  # the axes along which all differing places agree, where others on that axis are right
+        (axis, int(places[0]))
+        for axis, places, size in columns
+        if len(places) > 1 and size > 1 and (places == places[0]).all()
+    )
     relative = None
     if (np.isfinite(observed) & np.isfinite(wide)).all():
         scale = float(np.abs(wide).max()) or 1.0
@@ -222,7 +222,7 @@ def _differing(expectation: Expectation, returned: Returned, array: Array) -> Mi
         first=tuple(Difference(index, float(observed[index]), float(wide[index])) for index in shown),
         differing=len(indices),
         total=wide.size,
-        shared=_shared_index(indices, expectation.axes, wide.shape),
+        shared=next(shared, None),
         relative=relative,
     )
 
@@ -243,15 +243,6 @@ def right_places(expectation: Expectation, observed: Array) -> Array:
 def widened(array: Array) -> Array:
     """Return the array as float64."""
     return array.astype(np.float64, copy=False)
-
-
-def _shared_index(indices: Array, axes: Sequence[str], shape: Sequence[int]) -> tuple[str, int] | None:
-    """Return the first axis along which all differing places agree, where others on that axis are right."""
-    for position, axis in enumerate(axes):
-        places = indices[:, position]
-        if len(places) > 1 and shape[position] > 1 and (places == places[0]).all():
-            return axis, int(places[0])
-    return None
 
 
 def expected_array(expectation: Expectation) -> Array:

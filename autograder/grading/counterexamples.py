@@ -18,7 +18,7 @@ import tempfile
 import textwrap
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -265,34 +265,19 @@ def fault_of_call(case: Case, outcome: Outcome) -> Mismatch | Raised | None:
 
 def simpler(trial: Trial) -> list[Trial]:
     """Return all trials that one step leads to and that cost less, the cheapest first."""
-    changes = [*_shorter(trial), *_rounder(trial)]
-    with np.errstate(over="ignore"):  # all float32, or none: what a call of two dtypes does is another question
-        narrow = {name: one.astype(np.float32) for name, one in trial.inputs.items() if one.dtype == np.float64}
-    if not narrow.keys() & {*trial.fixed} and all(np.isfinite(array).all() for array in narrow.values()):
-        changes.append(narrow)
-    steps = [replace(trial, inputs={**trial.inputs, **change}) for change in changes]
-    return sorted((step for step in steps if step.cost < trial.cost), key=lambda step: step.cost)
-
-
-def _shorter(trial: Trial) -> Iterator[dict[str, Array]]:
-    """Keep half of a long axis; of a short one all entries but one, or only one."""
-    for axis, size in trial.sizes.items():
+    changes: list[dict[str, Array]] = []
+    for axis, size in trial.sizes.items():  # half of a long axis; of a short one all entries but one, or only one
         entries = [*range(size)]
         parts = [entries[: size // 2], entries[size // 2 :]]
         if size <= LONG:
             parts = [[one] for one in entries] + [[other for other in entries if other != one] for one in entries]
-        for kept in parts:
+        for kept in [part for part in parts if len(part) >= trial.least.get(axis, 1)]:
             inputs = dict(trial.inputs)
             for name, axes in trial.axes.items():
                 for position in [place for place, other in enumerate(axes.split()) if other == axis]:
                     inputs[name] = np.take(inputs[name], kept, axis=position)
-            if len(kept) >= trial.least.get(axis, 1):
-                yield inputs
-
-
-def _rounder(trial: Trial) -> Iterator[dict[str, Array]]:
-    """Make the numbers of one input simpler throughout, or at one place."""
-    for name, array in trial.inputs.items():
+            changes.append(inputs)
+    for name, array in trial.inputs.items():  # simpler numbers throughout one input, or at one place
         simple = [np.zeros_like(array), np.ones_like(array), np.abs(array)]
         if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
             simple += [np.round(array), np.round(array * 2) / 2, np.round(array, 1)]
@@ -302,7 +287,13 @@ def _rounder(trial: Trial) -> Iterator[dict[str, Array]]:
                 simple.append(array.copy())
                 simple[-1][index] = other
         if name not in trial.fixed:  # of 0 axes an array is a scalar after arithmetic
-            yield from ({name: np.asarray(one)} for one in simple if not np.array_equal(one, array))
+            changes += [{name: np.asarray(one)} for one in simple if not np.array_equal(one, array)]
+    with np.errstate(over="ignore"):  # all float32, or none: what a call of two dtypes does is another question
+        narrow = {name: one.astype(np.float32) for name, one in trial.inputs.items() if one.dtype == np.float64}
+    if not narrow.keys() & {*trial.fixed} and all(np.isfinite(array).all() for array in narrow.values()):
+        changes.append(narrow)
+    steps = [replace(trial, inputs={**trial.inputs, **change}) for change in changes]
+    return sorted((step for step in steps if step.cost < trial.cost), key=lambda step: step.cost)
 
 
 # What draws

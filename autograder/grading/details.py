@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from autograder.grading.compare import compare, expected_array, right_places
-from autograder.grading.fixtures import Case, Expectation
+from autograder.grading.fixtures import Case
 from autograder.grading.wording import Place, about_outcome, in_file
-from autograder.sandbox.calls import Observation, Outcome
+from autograder.sandbox.calls import Outcome
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.report import ItemResult, parsed
 
@@ -127,23 +127,20 @@ def curve_of(case: Case, outcome: Outcome, timeout: float, load_failure: str = "
     """Draw the submission's series beside the solution's; a message in their place where the run gave none."""
     if outcome.observation is None:
         return Curve(case.id, case.title, load_failure or about_outcome(case, outcome, timeout, place), ())
-    drawn = [_draw_series(expectation, outcome.observation) for expectation in case.expected]
-    series = tuple(one for one in drawn if one is not None)
+    series = []
+    for expectation in case.expected:
+        returned = outcome.observation.returned.get(expectation.name)
+        array = None if returned is None else returned.array
+        if array is None or array.ndim != 1 or not 0 < array.size <= MAX_STEPS or expectation.array is None:
+            continue
+        bounded = np.clip(array.astype(np.float64), -LARGEST, LARGEST).tolist()
+        yours = tuple(None if not math.isfinite(y) else round(b, DECIMALS) for y, b in zip(array, bounded, strict=True))
+        reference = tuple(float(value) for value in expectation.array)
+        across = expectation.axes[0] if expectation.axes else "step"
+        known = expectation.value if isinstance(expectation.value, dict) else {}
+        series.append(Series(expectation.what, yours, reference, known.get("unit", ""), across, known.get("most")))
     missing = f"{case.function} returned nothing that could be drawn."
-    return Curve(case.id, case.title, "" if len(series) == len(drawn) else missing, series)
-
-
-def _draw_series(expectation: Expectation, seen: Observation) -> Series | None:
-    returned = seen.returned.get(expectation.name)
-    array = None if returned is None else returned.array
-    if array is None or array.ndim != 1 or not 0 < array.size <= MAX_STEPS or expectation.array is None:
-        return None
-    bounded = np.clip(array.astype(np.float64), -LARGEST, LARGEST).tolist()
-    yours = tuple(None if not math.isfinite(y) else round(b, DECIMALS) for y, b in zip(array, bounded, strict=True))
-    reference = tuple(float(value) for value in expectation.array)
-    across = expectation.axes[0] if expectation.axes else "step"
-    known = expectation.value if isinstance(expectation.value, dict) else {}
-    return Series(expectation.what, yours, reference, known.get("unit", ""), across, known.get("most"))
+    return Curve(case.id, case.title, "" if len(series) == len(case.expected) else missing, tuple(series))
 
 
 def picture_of(case: Case, outcome: Outcome) -> Picture | None:

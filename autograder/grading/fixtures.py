@@ -185,6 +185,17 @@ def _describe_case(case: Case, tensors: dict[str, Array]) -> dict[str, Any]:
     for expectation in case.expected:
         if expectation.array is not None:
             tensors[f"{case.id}/expected/{expectation.name}"] = expectation.array
+    mistakes: dict[str, dict[str, Any]] = {}
+    for slug, seen in case.mistakes.items():
+        if isinstance(seen, Raised):
+            mistakes[slug] = {"raised": list(seen.types)}
+            continue
+        kept = ("kind", "type", "dtype", "shape", "requires_grad")
+        returned = {name: {key: getattr(value, key) for key in kept} for name, value in seen.returned.items()}
+        mistakes[slug] = {"returned": returned, "facts": dict(seen.facts)}
+        for name, value in seen.returned.items():
+            if value.array is not None:
+                tensors[f"{case.id}/mistake/{slug}/{name}"] = value.array
     usual = {field.name: field.default for field in fields(Expectation)}
     return {
         "case": case.id,
@@ -196,22 +207,8 @@ def _describe_case(case: Case, tensors: dict[str, Array]) -> dict[str, Any]:
             {name: value for name, value in vars(one).items() if name != "array" and value != usual[name]}
             for one in case.expected
         ],
-        "mistakes": {
-            slug: _describe_mistake(f"{case.id}/mistake/{slug}", seen, tensors) for slug, seen in case.mistakes.items()
-        },
+        "mistakes": mistakes,
     }
-
-
-def _describe_mistake(prefix: str, seen: Observation | Raised, tensors: dict[str, Array]) -> dict[str, Any]:
-    if isinstance(seen, Raised):
-        return {"raised": list(seen.types)}
-    returned: dict[str, Any] = {}
-    for name, value in seen.returned.items():
-        returned[name] = {"kind": value.kind, "type": value.type, "dtype": value.dtype, "shape": list(value.shape)}
-        returned[name]["requires_grad"] = value.requires_grad
-        if value.array is not None:
-            tensors[f"{prefix}/{name}"] = value.array
-    return {"returned": returned, "facts": dict(seen.facts)}
 
 
 def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
@@ -222,23 +219,25 @@ def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
             raise ValueError(f"{name} has no expected {described['name']}")
         sequences = {key: tuple(described.get(key, ())) for key in ("axes", "forgiven")}
         expected.append(Expectation(**{**described, **sequences}, array=array))
+    mistakes: dict[str, Observation | Raised] = {}
+    for slug, seen in entry["mistakes"].items():
+        if "raised" in seen:
+            mistakes[slug] = Raised(tuple(seen["raised"]), "", None, "")
+            continue
+        returned = {
+            key: Returned(
+                **{**value, "shape": tuple(value["shape"])}, array=tensors.get(f"{name}/mistake/{slug}/{key}")
+            )
+            for key, value in seen["returned"].items()
+        }
+        mistakes[slug] = Observation(returned, seen["facts"])
     read = {
         "id": name,
         "inputs": {key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
         "expected": tuple(expected),
-        "mistakes": {s: _mistake(f"{name}/mistake/{s}", seen, tensors) for s, seen in entry["mistakes"].items()},
+        "mistakes": mistakes,
     }
     return Case(**{key: value for key, value in entry.items() if key != "case"} | read)
-
-
-def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Observation | Raised:
-    if "raised" in entry:
-        return Raised(tuple(entry["raised"]), "", None, "")
-    returned = {
-        name: Returned(**{**value, "shape": tuple(value["shape"])}, array=tensors.get(f"{prefix}/{name}"))
-        for name, value in entry["returned"].items()
-    }
-    return Observation(returned, entry["facts"])
 
 
 # The stored set

@@ -174,29 +174,30 @@ class Grading:
 
     def results(self) -> list[ItemResult]:
         """Give each item its points, its first failure in words, a hint, and a counterexample where one is needed."""
-        results = [self._result(item) for item in self.items]
+        results = []
+        for item in self.items:
+            verdicts = self.judged[item.id]
+            cases = tuple(one.result for one in verdicts)
+            points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
+            seconds = round(sum(self.outcomes[one.case.id].seconds for one in verdicts), 4)
+            known = item.id, item.function, item.title, points, item.points
+            if all(one.passed for one in verdicts):
+                results.append(ItemResult(*known, "passed", (), "", "", seconds, cases))
+                continue
+            failure = self._failure(item)
+            first, message = failure.first, failure.first.result.message
+            if not first.withheld:
+                special = "" if first.result.verdict == "not_run" else which_case(first.case, failure.before)
+                message = special + "\n".join(filter(None, [message, failure.updates]))
+            cases = tuple(replace(one, message=message) if one == first.result else one for one in cases)
+            verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in cases})
+            names = tuple(failure.names)
+            results.append(ItemResult(*known, verdict, names, message, hint_of(failure), seconds, cases))
         if self.grader.drawing is None:
             return results
         runner = self.program, self.sandbox, self.grader.assignment.load_timeout
         search = Search(self.grader.drawing, *runner, self.submission.sha256, self.submission.place)
         return search.with_counterexamples(results, self.items)
-
-    def _result(self, item: Item) -> ItemResult:
-        verdicts = self.judged[item.id]
-        results = tuple(one.result for one in verdicts)
-        points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
-        seconds = round(sum(self.outcomes[one.case.id].seconds for one in verdicts), 4)
-        known = item.id, item.function, item.title, points, item.points
-        if all(one.passed for one in verdicts):
-            return ItemResult(*known, "passed", (), "", "", seconds, results)
-        failure = self._failure(item)
-        first, message = failure.first, failure.first.result.message
-        if not first.withheld:
-            special = "" if first.result.verdict == "not_run" else which_case(first.case, failure.before)
-            message = special + "\n".join(filter(None, [message, failure.updates]))
-        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
-        verdict = next(v for v in WORST_FIRST if v in {one.verdict for one in results})
-        return ItemResult(*known, verdict, tuple(failure.names), message, hint_of(failure), seconds, results)
 
     def _failure(self, item: Item) -> Failure:
         """Collect what is known of an item that fails."""

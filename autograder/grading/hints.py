@@ -97,7 +97,10 @@ def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
     several = f"This has one of two causes. {' Or: '.join(hints)}" if len(hints) == 2 else ""
     yield failure.names, hints[0] if len(hints) == 1 else several  # of more none: it may be the third
     yield failure.other_default, failure.other_default
-    yield not is_hidden and ".backward(" in failure.code and _lacks_graph(case, mismatch), BACKWARD
+    asks_graph = any(e.attached or (e.kind == "gradient" and case.probe == "call") for e in case.expected)
+    is_cut = mismatch is None or mismatch.rung in ("returned", "tensor", "graph")
+    is_cut |= mismatch is not None and mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"
+    yield not is_hidden and ".backward(" in failure.code and asks_graph and is_cut, BACKWARD
     yield first.withheld or failure.elsewhere, ""  # what is called is wrong, which explains it
     of_kind = _of_kind(case, mismatch) if mismatch else ""
     passes_public = first.result.verdict in NAMED and (item.public or item.laws)
@@ -123,14 +126,6 @@ def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
     is_finite = all(np.isfinite(place.observed) for place in mismatch.first)
     yield is_gradient, OF_GRADIENT if is_finite else NOT_FINITE
     yield of_kind, of_kind
-
-
-def _lacks_graph(case: Case, mismatch: Mismatch | None) -> bool:
-    """Tell whether a case that asks for a graph got none: nothing came back, or what has no gradient."""
-    asks = any(e.attached or (e.kind == "gradient" and case.probe == "call") for e in case.expected)
-    if mismatch is None or mismatch.rung in ("returned", "tensor", "graph"):
-        return asks
-    return asks and mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"
 
 
 def _of_kind(case: Case, mismatch: Mismatch) -> str:

@@ -132,8 +132,11 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     expectation, returned, what = mismatch.expectation, mismatch.returned, mismatch.expectation.what
     match mismatch.rung:
         case "returned":
-            in_place = _in_place_of_parts(case, mismatch.observed, reveal=reveal)
-            return in_place or f"{case.function} returned nothing where {what} should be."
+            kind = mismatch.observed  # of what came in place of several parts, where a probe says so
+            if isinstance(kind, str) and kind not in NO_KIND and len(case.params.get("returns", ())) > 1:
+                came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
+                return f"{case.function} should return {_several_parts(case)}, but {came}."
+            return f"{case.function} returned nothing where {what} should be."
         case "tensor":
             return _not_a_tensor(case, mismatch, reveal=reveal)
         case "dtype":
@@ -170,15 +173,6 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
             return _wrong_error(expectation, mismatch.observed, reveal=reveal)
         case "fact":
             return about_fact(expectation, mismatch.observed, reveal=reveal)
-
-
-def _in_place_of_parts(case: Case, kind: object, *, reveal: bool) -> str:
-    """Say what came back in place of several parts, where a probe says so by `kind`; else ""."""
-    names = case.params.get("returns", ())
-    if not isinstance(kind, str) or kind in NO_KIND or len(names) < 2:
-        return ""
-    came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
-    return f"{case.function} should return {_several_parts(case)}, but {came}."
 
 
 def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:

@@ -326,23 +326,21 @@ class Pipes:
     def receive(self, seconds: float) -> frames.Frame | None:
         """Return the next answer; None where none came within so many seconds, or none can come: it has then ended."""
         deadline, late = time.perf_counter() + seconds, False
-        while (frame := self._next()) is None and not self.ended and not late:
+        while True:
+            try:
+                frame = frames.take(self._received, frames.MAX_ANSWER)
+                if frame is not None:
+                    frame.header  # noqa: B018  # which raises where it is no JSON object
+            except frames.FrameError:
+                frame, self.ended = None, True
+            if frame is not None or self.ended or late:
+                break
             left = deadline - time.perf_counter()
             late = left <= 0  # what floods us with output ends here as well
             self._serve(max(0.0, left))
         if self.ended or frame is not None:
             self._drain()
         return frame
-
-    def _next(self) -> frames.Frame | None:
-        try:
-            frame = frames.take(self._received, frames.MAX_ANSWER)
-            if frame is not None:
-                frame.header  # noqa: B018  # which raises where it is no JSON object
-            return frame
-        except frames.FrameError:
-            self.ended = True
-            return None
 
     def _take(self, descriptor: int, chunk: bytes) -> None:
         """Take what came through a pipe; nothing is its end."""

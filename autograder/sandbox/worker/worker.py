@@ -121,26 +121,22 @@ class Worker:
                 answer, numbers = self.run(header, frame.blob)
             else:
                 try:
-                    (self._define if header["op"] == "define" else self._load)(header)
+                    if header["op"] == "define":  # what is the course's own, before any student code
+                        before = [probes for *own, probes in DEFINED if own == [header["given"], header["probes"]]]
+                        self._probes = before[0] if before else define(header["given"], header["probes"])
+                        for name in header["needed"]:
+                            getattr(self._probes, name)
+                    else:
+                        self._module, self._filename = types.ModuleType(header["module"]), f"{header['module']}.py"
+                        if header.get("packages") is not None:
+                            _let_import_only(self._module, header["packages"], header["given"])
+                        _set_usual_state()
+                        sys.modules[header["module"]] = self._module
+                        _run(self._module, header["source"], self._filename)
                     answer = {"op": "loaded"}
                 except BaseException as error:
                     answer = _raised(error, self._filename)
             frames.write(answers, {**answer, "n": header.get("n")}, numbers)
-
-    def _define(self, header: Mapping[str, Any]) -> None:
-        """Run what is the course's own, before any student code."""
-        before = [probes for *sources, probes in DEFINED if sources == [header["given"], header["probes"]]]
-        self._probes = before[0] if before else define(header["given"], header["probes"])
-        for name in header["needed"]:
-            getattr(self._probes, name)
-
-    def _load(self, header: Mapping[str, Any]) -> None:
-        self._module, self._filename = types.ModuleType(header["module"]), f"{header['module']}.py"
-        if header.get("packages") is not None:
-            _let_import_only(self._module, header["packages"], header["given"])
-        _set_usual_state()
-        sys.modules[header["module"]] = self._module
-        _run(self._module, header["source"], self._filename)
 
     def run(
         self, header: Mapping[str, Any], blob: bytes, *, stopped_by: tuple[type[BaseException], ...] = ()
@@ -270,9 +266,24 @@ def undisturbed() -> Iterator[None]:
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any], *, of_arrays: bool) -> Answer:
-    described, numbers, left = {}, list[bytes](), MAX_BYTES
+    """Describe what was returned, with its values where there is room for them and they can be sent."""
+    described, numbers, left = dict[str, dict[str, Any]](), list[bytes](), MAX_BYTES
     for name, value in returned.items():
-        described[name], array = _describe(value, min(left, MAX_TENSOR_BYTES), of_arrays=of_arrays)
+        most = min(left, MAX_TENSOR_BYTES)
+        if value is None:
+            described[name] = {"kind": "none"}
+            continue
+        if not of_arrays and _tensors().is_tensor(value):
+            entry, array = _tensors().describe(value, most)
+        elif of_arrays and isinstance(value, numpy.ndarray | numpy.generic):  # as a tensor without a graph
+            plain = numpy.array(value, order="C", subok=False)
+            plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
+            entry = {"dtype": plain.dtype.name, "shape": list(plain.shape), "requires_grad": False}
+            array = plain if plain.nbytes <= most and plain.dtype in FORMATS.values() else None
+        else:
+            described[name] = {"kind": "other", "type": type(value).__name__[:80]}
+            continue
+        described[name] = {"kind": "tensor", **entry, "sent": array is not None}
         if array is not None:
             numbers.append(array.tobytes())  # row by row, however it lies in memory
             left -= array.nbytes
@@ -294,22 +305,6 @@ def _from_safetensors(blob: bytes) -> dict[str, numpy.ndarray[Any, Any]]:
         for name, entry in sorted(table.items())
         if name != "__metadata__"
     }
-
-
-def _describe(value: Any, most: int, *, of_arrays: bool) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
-    """Describe what was returned, with its values where they take `most` bytes or less and can be sent."""
-    if value is None:
-        return {"kind": "none"}, None
-    if not of_arrays and _tensors().is_tensor(value):
-        described, array = _tensors().describe(value, most)
-    elif of_arrays and isinstance(value, numpy.ndarray | numpy.generic):  # as a tensor without a graph
-        plain = numpy.array(value, order="C", subok=False)
-        plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
-        described = {"dtype": plain.dtype.name, "shape": list(plain.shape), "requires_grad": False}
-        array = plain if plain.nbytes <= most and plain.dtype in FORMATS.values() else None
-    else:
-        return {"kind": "other", "type": type(value).__name__[:80]}, None
-    return {"kind": "tensor", **described, "sent": array is not None}, array
 
 
 def _raised(error: BaseException, filename: str) -> dict[str, Any]:
