@@ -72,7 +72,13 @@ def reading_faults(folder: Path) -> list[Fault]:
     faults += _drawing_faults(path := folder / f"{DRAWS}.py", _parsed(path, faults), graded)
     if (solution / EXTRAS).is_file():
         text, extras = read_toml(solution / EXTRAS, faults)
-        faults += _notebook_faults(solution / EXTRAS, text, extras or {})
+        try:
+            Extras.model_validate(extras or {})
+        except ValidationError as error:
+            for fault in error.errors():
+                table, *places = map(str, fault["loc"])
+                line = line_in(text, table, int(places[0]), places[-1]) if places else line_of(text, table)
+                faults.append(Fault(solution / EXTRAS, line, f"{'.'.join([table, *places])}: {fault['msg']}"))
     if (contract := folder / CONTRACT).is_file():
         items: dict[str, list[str]] = {}
         for entry in graded:
@@ -161,16 +167,6 @@ def _item_faults(
 
 def _texts(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _notebook_faults(path: Path, text: str, data: Mapping[str, Any]) -> Iterator[Fault]:
-    try:
-        Extras.model_validate(data)
-    except ValidationError as error:
-        for fault in error.errors():
-            table, *places = map(str, fault["loc"])
-            line = line_in(text, table, int(places[0]), places[-1]) if places else line_of(text, table)
-            yield Fault(path, line, f"{'.'.join([table, *places])}: {fault['msg']}")
 
 
 def _drawing_faults(path: Path, tree: ast.Module, graded: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:

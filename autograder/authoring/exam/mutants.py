@@ -456,9 +456,16 @@ def operator_changes(graded: GradedText) -> Iterator[Change]:
                 yield "operator", "", [(*graded.span(node), repr(f"XX{word}XX"))]
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 yield "operator", "", [(*graded.span(node), repr(number + 1))]
-            case ast.Call():
-                for edit in _arguments(graded, node):
-                    yield "operator", "", [edit]
+            case ast.Call():  # each argument as None, and each left out
+                arguments = sorted([*node.args, *node.keywords], key=graded.span)
+                for one in arguments:
+                    place = graded.span(one.value if isinstance(one, ast.keyword) else one)
+                    yield "operator", "", [(*place, "(None)")]
+                spans = [graded.span(argument) for argument in arguments]
+                for (start, _), (end, _) in itertools.pairwise(spans):
+                    yield "operator", "", [(start, end, "")]  # with the comma that follows
+                if len(spans) > 1:
+                    yield "operator", "", [(spans[-2][1], spans[-1][1], "")]
             case ast.BinOp(left=left, right=right) | ast.AugAssign(target=left, value=right):
                 operands = [left, right]
             case ast.Compare(left=left, comparators=others):
@@ -471,15 +478,3 @@ def operator_changes(graded: GradedText) -> Iterator[Change]:
             sign = between.strip("() \t\n\\")
             for other in SIGNS.get(sign, ""):
                 yield "operator", "", [(start, end, between.replace(sign, other))]
-
-
-def _arguments(graded: GradedText, call: ast.Call) -> Iterator[Edit]:
-    """Yield each argument as None, and each one left out."""
-    arguments = sorted([*call.args, *call.keywords], key=graded.span)
-    for one in arguments:
-        yield *graded.span(one.value if isinstance(one, ast.keyword) else one), "(None)"
-    spans = [graded.span(argument) for argument in arguments]
-    for (start, _), (end, _) in itertools.pairwise(spans):
-        yield start, end, ""  # with the comma that follows
-    if len(spans) > 1:
-        yield spans[-2][1], spans[-1][1], ""

@@ -132,24 +132,20 @@ class Judged:
                 shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][label].items())
                 expected.append(error(label, f"{function.name} with {shown}", raised.kind, *raised.mentions))
         if "unmodified" in aspects:
-            expected += self._unmodified(inputs, params)
+            for argument, array in inputs.items():
+                if f"{argument} {AFTERWARDS}" not in self.parts:  # else it is changed in place
+                    expected.append(unchanged(f"{argument} {AFTERWARDS}", array, argument))
+            left = f"{function.name} should leave"
+            for argument, one in params.get("given", {}).items():
+                if isinstance(one, list | dict) and argument not in params.get("changes", ()):
+                    message = f"{left} {argument} as it is, {{expected}}, but afterwards it is {{observed}}."
+                    expected.append(fact(f"{argument} {AFTERWARDS}", argument, one, message))
+            if params["values"] == "torch":
+                message = f"{left} requires_grad of its arguments as it is, but changed that of {{observed}}."
+                expected.append(fact("tracked", "requires_grad of the arguments", [], message))
         if not params.get("recording", True) and not isinstance(function.returns, Mapping):
             expected.append(fact("graph", "a graph", False, RECORDED))
         return expected
-
-    def _unmodified(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Expectation]:
-        """Expect arguments as they were, but for those that are changed in place."""
-        name = self.planned.function.name
-        for argument, array in inputs.items():
-            if f"{argument} {AFTERWARDS}" not in self.parts:
-                yield unchanged(f"{argument} {AFTERWARDS}", array, argument)
-        for argument, one in params.get("given", {}).items():
-            if isinstance(one, list | dict) and argument not in params.get("changes", ()):
-                message = f"{name} should leave {argument} as it is, {{expected}}, but afterwards it is {{observed}}."
-                yield fact(f"{argument} {AFTERWARDS}", argument, one, message)
-        if params["values"] == "torch":
-            message = f"{name} should leave requires_grad of its arguments as it is, but changed that of {{observed}}."
-            yield fact("tracked", "requires_grad of the arguments", [], message)
 
     def _results(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Expectation]:
         """Expect what comes back: values and gradients; kind, calls and gradients of constants as facts."""
