@@ -703,7 +703,7 @@ for name, answer, says in (
     ("meta_answer", 'rewards.to("meta")', "cannot be read"),
     ("quantized_answer", "torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)", "yours has qint8"),
     ("result_too_large", "torch.zeros(3000, 3000, dtype=rewards.dtype)", r"yours has \[3000, 3000\]"),
-    ("fat_answers", "torch.zeros(2 * 2**20 - 1)", "ha(s|ve) (shape|dtype)"),
+    ("fat_answers", "torch.zeros(15 * 2**17)", "ha(s|ve) (shape|dtype)"),
     ("noise_above_the_tolerance", "honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)", "differ"),
 ):
     one_line(name, f"return {answer}", FAILED, says, process=FAILED if name == "zeros" else "")

@@ -147,12 +147,16 @@ class Worker:
             if "source" in header:
                 self._module = sys.modules[self._module.__name__] = types.ModuleType(self._module.__name__)
                 _run(self._module, header["source"], self._filename)
-            if not callable(getattr(self._module, header["function"], None)):
-                return {"op": "missing"}, b""
-            probe: Callable[..., Any] = getattr(self._probes, header["probe"])
-            # A call is of NumPy or plain Python where its case says so, or the whole assignment needs no torch
-            of_arrays = _tensors() is None or header["params"].get("values", calling.TORCH) != calling.TORCH
-            _set_usual_state()
+        except BaseException as error:
+            return _raised(error, self._filename), b""
+        # What fails from here to the call is the worker, which an earlier call has spoilt: it ends, and another goes on
+        if not callable(getattr(self._module, header["function"], None)):
+            return {"op": "missing"}, b""
+        probe: Callable[..., Any] = getattr(self._probes, header["probe"])
+        # A call is of NumPy or plain Python where its case says so, or the whole assignment needs no torch
+        of_arrays = _tensors() is None or header["params"].get("values", calling.TORCH) != calling.TORCH
+        _set_usual_state()
+        try:
             inputs: dict[str, Any] = _from_safetensors(blob)
             if not of_arrays:
                 inputs = {name: _tensors().from_numpy(array) for name, array in inputs.items()}
