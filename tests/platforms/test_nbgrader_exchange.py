@@ -40,11 +40,11 @@ def place() -> Iterator[Path]:
 
 def as_student(folder: Path, student: str, *arguments: str) -> str:
     other = others_may_run(Path(sys.executable).resolve())
-    if other:
-        os.chown(folder, NOBODY, NOBODY)
+    environ = environment(folder) | {"HOME": str(folder)}
+    for path in (folder, folder / ".jupyter") if other else ():
+        os.chown(path, NOBODY, NOBODY)
     if arguments[0] in ("submit", "fetch_feedback"):  # the one user there is hands in for two students
         arguments += ("--student", student)
-    environ = environment(folder) | {"HOME": str(folder)}
     returned, printed = run_module(folder, "nbgrader", *arguments, environ=environ, user=NOBODY if other else None)
     assert returned == 0, printed
     return printed
