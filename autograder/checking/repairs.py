@@ -59,6 +59,10 @@ turned      A ** B -> B ** A
 turned      A * B / C -> A / C * B
 turned      A if B else C -> C if B else A
 share       A / B -> A / (B - 1); A / (B + 1)
+brackets    A * B + C -> A * (B + C)
+brackets    A * B - C -> A * (B - C)
+brackets    A * (B + C) -> A * B + C
+brackets    A * (B - C) -> A * B - C
 inside      F(A, REST) OP B -> F(A OP B, REST)
 inside      A OP F(B, REST) -> F(A OP B, REST)
 inside      A.F(REST) OP B -> (A OP B).F(REST)
@@ -69,11 +73,11 @@ inside      (A OP B).F(REST) -> A.F(REST) OP B; A OP B.F(REST)
 swapped     [A for D in B for E in C] -> [A for E in C for D in B]
 guard       A.exp().sum(REST).log() -> A.logsumexp(REST)
 slice       A[B, C] -> A[C, B]; A[B]; A[C]
-slice       A[B:C] -> A[:C]; A[B:]; A[1:C]; A[B:-1]; A[:, B:C]; A[..., B:C]
-slice       A[:B] -> A[1:]; A[1:B]; A[B:]; A[:, :B]; A[..., :B]
-slice       A[B:] -> A[:-1]; A[:B]; A[:, B:]; A[..., B:]
-slice       A[B, :C] -> A[B, 1:]; A[:C]
-slice       A[B, C:] -> A[B, :-1]; A[C:]
+slice       A[B:C] -> A[:C]; A[B:]; A[1:C]; A[B:-1]; A[B + 1:C]; A[B:C - 1]; A[:, B:C]; A[..., B:C]
+slice       A[:B] -> A[1:]; A[1:B]; A[B:]; A[:B + 1]; A[:B - 1]; A[:, :B]; A[..., :B]
+slice       A[B:] -> A[:-1]; A[:B]; A[B + 1:]; A[B - 1:]; A[B - 1:-1]; A[:, B:]; A[..., B:]
+slice       A[B, :C] -> A[B, 1:]; A[:C]; A[B, :C + 1]; A[B, :C - 1]
+slice       A[B, C:] -> A[B, :-1]; A[C:]; A[B, C + 1:]; A[B, C - 1:]; A[B, C - 1:-1]
 graph       A -> A.detach()
 copied      A -> A.clone(); copy.deepcopy(A)
 dtype       A -> A.float(); A.to(N.dtype); float(A); int(A)
@@ -93,6 +97,7 @@ given@Call,Assign        A -> U; U if U is not None else A
 summed      A.mean(REST) -> A.sum(-1).mean(REST); A.sum(0).mean(REST); A.mean(0).mean(REST)
 summed      A.sum(REST) -> A.mean(-1).sum(REST); A.mean(0).sum(REST)
 reduced@Return,Assign    A -> A.sum(); A.sum(-1); A.sum(0); A.mean(); A.mean(-1); A.mean(0)
+swapped     A, B = C -> B, A = C
 in_place    A += B -> A = A + B
 in_place    A -= B -> A = A - B
 in_place    A *= B -> A = A * B
@@ -464,6 +469,14 @@ class Text:
         if following is not None and not isinstance(following, ast.Return):
             (change,) = self._swaps([node, following])  # type: ignore[list-item]
             yield "moved", *change[1:]
+        parts = [] if hasattr(node, "body") else list(ast.walk(node))
+        if any(isinstance(at, ast.JoinedStr) for at in parts):  # whose parts have no places in Python 3.11
+            parts = []
+        read = [at for at in parts if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load)]
+        known = dict.fromkeys(at.id for at in read if at.id in self._names[unit])
+        for one, other in itertools.combinations(known, 2):
+            places = [(at, other if at.id == one else one) for at in read if at.id in (one, other)]
+            yield "exchanged", places[0][0].lineno, [Edit(*self._span(at), name) for at, name in places], ""
         match node:
             case ast.For(body=body) | ast.While(body=body) if len(body) > 1:
                 for inner in body:
@@ -561,7 +574,7 @@ def _places(unit: ast.stmt) -> Iterator[Place]:
         is_read = isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
         if isinstance(node, ast.stmt) or is_read:
             yield Place(node, owner, field, statement)
-        if not isinstance(node, ast.JoinedStr):  # whose parts have no places in Python 3.11
+        if not isinstance(node, ast.JoinedStr):
             holder = owner if isinstance(node, ast.keyword) else node
             waiting += [(child, holder, field, statement) for field, child in _children(node)]
 
