@@ -283,10 +283,8 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
         if _is_unseen(observed) and "{observed}" not in message:
             return f"Nothing was seen of this: {what}."
         is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
-        wanted, seen = (
-            repr(json.loads(json.dumps(value, sort_keys=True))) if is_result else plain(value)
-            for value in (expectation.value, observed)
-        )
+        both = (json.loads(json.dumps(value, sort_keys=True)) for value in (expectation.value, observed))  # alike
+        wanted, seen = (repr(value) if is_result else plain(value) for value in both)
         seen = visible(seen, MAX_SEEN)
         return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
     if expectation.diagnosis:
