@@ -256,6 +256,9 @@ class Text:
         self._torch = "torch" in source
         self._constants = [each for each in defined if each.isupper()]
         self._names = {unit: _scope(unit) for unit in self.units}
+        self._parameters = {
+            unit: [each.arg for each in ast.walk(unit) if isinstance(each, ast.arg)] for unit in self.units
+        }
         self.is_long = any(len(self._names[unit]) > FEW for unit in units[:1] if unit in self._names)
         inside = [node for unit in units[:1] for node in ast.walk(unit)]
         used = {node.id for node in inside if isinstance(node, ast.Name)}
@@ -337,8 +340,7 @@ class Text:
         is_value = isinstance(node, ast.expr) and not isinstance(node, LITERALS) and not is_name_of
         is_value = is_value and not (isinstance(owner, ast.Call) and owner.func is node)
         names = self._names[unit] if len(self._names[unit]) <= FEW else []
-        parameters = [each.arg for each in ast.walk(unit) if isinstance(each, ast.arg)]
-        groups = {"N": names, "P": parameters, "U": self._unused, "K": self._constants}
+        groups = {"N": names, "P": self._parameters[unit], "U": self._unused, "K": self._constants}
         for kind, holders, pattern, templates in _table(self._torch):
             bound: dict[str, str] = {}
             if holders and type(owner).__name__ not in holders:
