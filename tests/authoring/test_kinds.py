@@ -11,6 +11,7 @@ import pytest
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import regenerate
+from autograder.authoring.fixtures.terms import Term, regenerate_term
 from autograder.authoring.proofreading import reading_faults
 from autograder.grading.assignment import load_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -90,26 +91,41 @@ def built(kind: str, section: str, tmp_path: Path) -> tuple[Path, str]:
     return folder, files["solution"]
 
 
+def check_graded(folder: Path, stored: Path, kind: str, solution: str, sandbox: Sandbox) -> None:
+    """Hold that the solution earns all by the cases in `stored`, and the wrong answer less and a reason."""
+    assignment = load_assignment(folder)
+    grader = Grader.of(assignment, read_fixtures(assignment, folder=stored))
+    right, wrong = WRONG[kind]
+    assert solution.count(right) == 1
+    ada, bela = (
+        grader.grade(Submission("ada", "ada/kind.py", "", text), sandbox)
+        for text in (solution, solution.replace(right, wrong))
+    )
+    assert ada.points == 10, ada.items[0].message
+    assert bela.points is not None
+    assert bela.points < 10
+    assert bela.items[0].message
+
+
 @pytest.mark.parametrize("kind", WRONG)
 def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
     folder, solution = built(kind, SECTIONS[kind], tmp_path)
-    assignment = load_assignment(folder)
-    assert [
-        fault.text for fault in reading_faults(folder) if "README" not in fault.text and "marked" not in fault.text
-    ] == []
-    regenerate(assignment, folder, sandbox=sandbox)
-    assignment = load_assignment(folder)
-    grader = Grader.of(assignment, read_fixtures(assignment))
-    right, wrong = WRONG[kind]
-    assert solution.count(right) == 1
-    reports = [
-        grader.grade(Submission("ada", "ada/kind.py", "", text), sandbox)
-        for text in (solution, solution.replace(right, wrong))
-    ]
-    assert reports[0].points == 10, reports[0].items[0].message
-    assert reports[1].points is not None
-    assert reports[1].points < 10
-    assert reports[1].items[0].message
+    faults = [fault.text for fault in reading_faults(folder)]
+    assert [text for text in faults if "README" not in text and "marked" not in text] == []
+    regenerate(load_assignment(folder), folder, sandbox=sandbox)
+    check_graded(folder, folder, kind, solution, sandbox)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", WRONG)
+def test_example_of_a_kind_goes_through_a_term(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    folder, solution = built(kind, SECTIONS[kind], tmp_path)
+    regenerate(load_assignment(folder), folder, sandbox=sandbox)
+    (tmp_path / "term").mkdir()
+    regenerate_term(
+        load_assignment(folder), tmp_path / "term", Term("2027-spring", b"a secret of this course"), sandbox
+    )
+    check_graded(folder, tmp_path / "term", kind, solution, sandbox)
 
 
 def test_optional_argument_that_no_case_leaves_out_is_refused(tmp_path: Path, sandbox: Sandbox) -> None:
