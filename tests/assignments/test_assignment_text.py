@@ -88,11 +88,7 @@ def spread_of_rewards_and_deltas(train: Train) -> list[str]:
     raw = rewards.flatten().numpy()
     centered = policy_gradient.compute_deltas(rewards, "centered_rewards").flatten().numpy()
     phrases = [
-        row(
-            ", ".join(f"{value:g}" for value in values),
-            f"{values.std(ddof=1):.3f}",
-            f"{values.var(ddof=1):.3f}",
-        )
+        row(", ".join(f"{value:g}" for value in values), f"{values.std(ddof=1):.3f}", f"{values.var(ddof=1):.3f}")
         for values in (raw, centered)
     ]
     return [
@@ -181,9 +177,7 @@ def derivatives_of_the_ratio(train: Train) -> list[str]:
         row(r"$\pi_w / \pi_w$, the denominator not frozen", "1", derivative(lambda p: p / p)),
         row(rf"$\pi_w / {old}$, the denominator frozen", "1", derivative(lambda p: p / p.detach())),
         row(
-            rf"$\log \pi_w / \log {old}$, the denominator frozen",
-            "1",
-            derivative(lambda p: p.log() / p.detach().log()),
+            rf"$\log \pi_w / \log {old}$, the denominator frozen", "1", derivative(lambda p: p.log() / p.detach().log())
         ),
     ]
 

@@ -49,8 +49,7 @@ ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 NO_CLAIMS = r"<!-- points:begin -->.*<!-- points:end -->|\[[\d.]+\]\(https://arxiv\.org/abs/[\d.]+\)"  # points, sources
 PARTS = re.split(
-    r"\n## (?:Objectives and rewards|Newer methods|Experiments)\n",
-    re.sub(NO_CLAIMS, "", README, flags=re.DOTALL),
+    r"\n## (?:Objectives and rewards|Newer methods|Experiments)\n", re.sub(NO_CLAIMS, "", README, flags=re.DOTALL)
 )
 RATIOS = [0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0]
 

@@ -10,13 +10,7 @@ import toy_kit
 from all_assignments import each_assignment
 from toy_kit import toy_assignment
 
-from autograder.authoring.exam.contract import (
-    CONTRACT,
-    Clause,
-    contract_complaints,
-    not_quoted,
-    read_contract,
-)
+from autograder.authoring.exam.contract import CONTRACT, Clause, contract_complaints, not_quoted, read_contract
 from autograder.authoring.exam.mutants import Variant, mutants_of
 from autograder.authoring.exam.selfcheck import Exam, selfcheck
 from autograder.authoring.fixtures.regenerate import solution_source

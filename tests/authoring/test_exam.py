@@ -111,9 +111,7 @@ def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.Complete
 
 
 @pytest.mark.long
-def test_exam_prints_what_the_documents_show(
-    real: tuple[Assignment, subprocess.CompletedProcess[str]],
-) -> None:
+def test_exam_prints_what_the_documents_show(real: tuple[Assignment, subprocess.CompletedProcess[str]]) -> None:
     assignment, done = real
     steps = [step for document in documents() for section in sections(document) for step in section.steps]
     for step in steps:

@@ -182,10 +182,7 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
 def test_diff_of_terms_names_term_and_changed_cases(kit: Path, sandbox: Sandbox) -> None:
     regenerate_term(toy_assignment(kit), kit / "spring", Term("2027-spring", b"a secret of this course"), sandbox)
     lines = difference_text(kit / "fixtures/toy", kit / "spring").splitlines()
-    assert lines[1:] == [
-        f"B  {kit / 'spring'}: term 2027-spring, 3 cases",
-        "  ramp-large  is another one",
-    ]
+    assert lines[1:] == [f"B  {kit / 'spring'}: term 2027-spring, 3 cases", "  ramp-large  is another one"]
 
 
 def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:

@@ -70,13 +70,7 @@ def test_wrong_item_is_shown_with_values_hint_and_command(
     assert check(work(toy=RIGHT + WRONG)) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("FAIL  shift-values")
-    for part in (
-        "[row column]",
-        "yours",
-        "Which way?",
-        "check --item shift-values",
-        "Line 7 of your file",
-    ):
+    for part in ("[row column]", "yours", "Which way?", "check --item shift-values", "Line 7 of your file"):
         assert part in printed
     assert [line[:11] for line in printed.splitlines()[-3:]] == ["PASS  ramp ", "FAIL  shift", "      total"]
     assert f" 6 / 10   {INTRODUCTION}" in printed

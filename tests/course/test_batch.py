@@ -343,11 +343,7 @@ def wait_for_a_report(out: Path, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "occupied",
-    [
-        *("", "reports"),
-        *("reports/bela.json/x", "feedback/bela.html/x", "grades.csv/x", "run.json/x"),
-    ],
+    "occupied", [*("", "reports"), *("reports/bela.json/x", "feedback/bela.html/x", "grades.csv/x", "run.json/x")]
 )
 def test_unwritable_folder_is_named_with_what_to_do(
     unfinished: Path, grader: Grader, tmp_path: Path, occupied: str

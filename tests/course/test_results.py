@@ -24,16 +24,7 @@ from toy_kit import made_once, toy_assignment, toy_course
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.batch import grade_all
-from autograder.course.results import (
-    DECIDING,
-    background,
-    grading_key,
-    kit,
-    open_results,
-    run_in,
-    settle,
-    with_history,
-)
+from autograder.course.results import DECIDING, background, grading_key, kit, open_results, run_in, settle, with_history
 from autograder.gradebook.decisions import Override
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Policy, Rules

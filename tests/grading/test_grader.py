@@ -94,9 +94,7 @@ def test_submission_has_one_budget_for_all_it_runs(sandbox: Sandbox) -> None:
     ]
 
 
-def test_unknown_wrong_answer_gets_hint_of_simplest_item(
-    grade: Callable[[str], Report],
-) -> None:
+def test_unknown_wrong_answer_gets_hint_of_simplest_item(grade: Callable[[str], Report]) -> None:
     unheard = "def compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 7 - ref_log_probs).sum()"
     report = grade(with_more(unheard))
     assert lost_functions(report) == {"compute_kl_penalty"}

@@ -16,13 +16,7 @@ from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.hints import Failure, hint_of
 from autograder.grading.judging import Judged
-from autograder.grading.wording import (
-    MAX_MESSAGE,
-    about_exception,
-    about_mismatch,
-    about_outcome,
-    about_updates,
-)
+from autograder.grading.wording import MAX_MESSAGE, about_exception, about_mismatch, about_outcome, about_updates
 from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned, Status
 from autograder.vocabulary.report import Visibility
 from autograder.vocabulary.text import INVISIBLE
