@@ -20,9 +20,10 @@ from autograder.submissions.submission import Candidate
 
 NAME = "policy_gradient"
 QUESTION, OTHER = "question-first-clipped-loss", "question-spread"
-ANSWER = "The ratio is 1 there."
+ANSWER, UNANSWERED = "The ratio is 1 there.", "*Your answer.*"
 
 Notebook = dict[str, Any]
+Change = Callable[[Notebook], object]
 Read = Callable[..., Words]
 
 
@@ -40,7 +41,7 @@ def notebook() -> Notebook:
 def words(template: Notebook, notebook: Notebook, tmp_path: Path) -> Read:
     """What is read as answers once a student's notebook was changed."""
 
-    def read(*changes: Callable[[Notebook], object]) -> Words:
+    def read(*changes: Change) -> Words:
         changed = copy.deepcopy(notebook)
         for change in changes:
             change(changed)
@@ -59,9 +60,24 @@ def answer(notebook: Notebook) -> None:
     cell(notebook, QUESTION)["source"] = ANSWER
 
 
-def put_below(notebook: Notebook, name: str, *cells: dict[str, Any]) -> None:
-    at = notebook["cells"].index(cell(notebook, name)) + 1
-    notebook["cells"][at:at] = cells
+def put_below(*cells: dict[str, Any]) -> Change:
+    def change(notebook: Notebook) -> None:
+        at = notebook["cells"].index(cell(notebook, QUESTION)) + 1
+        notebook["cells"][at:at] = copy.deepcopy(cells)
+
+    return change
+
+
+def put_first(made: dict[str, Any]) -> Change:
+    return lambda notebook: notebook["cells"].insert(0, made)
+
+
+def without(*names: str) -> Change:
+    def change(notebook: Notebook) -> None:
+        for name in names:
+            notebook["cells"].remove(cell(notebook, name))
+
+    return change
 
 
 def without_metadata(notebook: Notebook) -> None:
@@ -75,71 +91,44 @@ def without_ids(notebook: Notebook) -> None:
         one.pop("id")
 
 
-def below(*texts: str) -> Callable[[Notebook], object]:
-    return lambda notebook: put_below(notebook, QUESTION, *map(own, texts))
+def another_kind(kind: str) -> Change:
+    return lambda notebook: cell(notebook, QUESTION).update(cell_type=kind, source=ANSWER)
+
+
+NO_CELLS: tuple[dict[str, Any], ...] = (
+    {"id": ["x"]}, {"id": {}}, {"metadata": None}, {"source": 3}, {"attachments": [1]},
+)  # fmt: skip
+ABOVE = "Question 2: the ratio."
 
 
 @pytest.mark.parametrize(
     ("changes", "written", "is_unnamed"),
     [
-        ((), "*Your answer.*", False),
+        ((), UNANSWERED, False),
         ((answer,), ANSWER, False),
         ((answer, without_metadata), ANSWER, True),  # known by its id
         ((answer, without_metadata, without_ids), f"{BELOW}\n\n{ANSWER}", True),  # by the question above it
-        ((below(ANSWER),), f"{BELOW}\n\n{ANSWER}", True),
-        ((answer, below("And 0 too.")), f"{ANSWER}\n\n{BELOW}\n\nAnd 0 too.", True),
+        ((put_below(own(ANSWER)),), f"{BELOW}\n\n{ANSWER}", True),
+        ((answer, put_below(own("And 0 too."))), f"{ANSWER}\n\n{BELOW}\n\nAnd 0 too.", True),
+        ((put_below(*[own("x" * 15_000)] * 3),), f"{BELOW}\n\n{'x' * 15_000}\n\n{'x' * 5_000}"[:20_000], True),
+        # Where question and cell are gone all text without a name is shown, and notes elsewhere are nobody's answer.
+        ((without(QUESTION, f"{QUESTION}-question"), put_first(own(ABOVE))), f"{ANYWHERE}\n\n{ABOVE}", True),
+        ((without(QUESTION),), None, False),
+        ((put_first(own("My notes.")),), UNANSWERED, False),
+        *(((another_kind(kind),), ANSWER, False) for kind in ("raw", "code")),
+        *(((answer, put_first(own("") | broken)), ANSWER, False) for broken in NO_CELLS),
     ],
 )
 def test_answer_is_known_by_name_or_id_or_place(
-    words: Read, changes: tuple[Callable[[Notebook], object], ...], written: str, is_unnamed: bool
+    words: Read, changes: tuple[Change, ...], written: str | None, is_unnamed: bool
 ) -> None:
     found = words(*changes)
-    assert found.written[QUESTION] == written
+    assert found.written.get(QUESTION) == written
     assert found.unnamed == ((QUESTION,) if is_unnamed else ())
-    assert found.written.get(OTHER, "*Your answer.*") == "*Your answer.*"
-
-
-def test_where_question_and_cell_are_gone_all_text_without_a_name_is_shown(words: Read) -> None:
-    def change(notebook: Notebook) -> None:
-        for name in (QUESTION, f"{QUESTION}-question"):
-            notebook["cells"].remove(cell(notebook, name))
-        notebook["cells"].insert(0, own("Question 2: the ratio."))
-
-    found = words(change)
-    assert found.written[QUESTION] == f"{ANYWHERE}\n\nQuestion 2: the ratio."
-    assert found.unnamed == (QUESTION,)
-
-
-def test_where_a_cell_is_gone_and_nothing_else_was_written_there_is_no_answer(words: Read) -> None:
-    found = words(lambda notebook: notebook["cells"].remove(cell(notebook, QUESTION)))
-    assert QUESTION not in found.written
-    assert found.unnamed == ()
-
-
-@pytest.mark.parametrize("kind", ["raw", "code"])
-def test_an_answer_whose_cell_was_made_another_kind_of_cell_is_read(words: Read, kind: str) -> None:
-    found = words(lambda notebook: cell(notebook, QUESTION).update(cell_type=kind, source=ANSWER))
-    assert found.written[QUESTION] == ANSWER
-
-
-def test_notes_elsewhere_are_nobodys_answer(words: Read) -> None:
-    found = words(lambda notebook: notebook["cells"].insert(0, own("My notes.")))
-    assert not any("My notes." in text for text in found.written.values())
-    assert found.unnamed == ()
+    assert found.written.get(OTHER, UNANSWERED) == UNANSWERED
 
 
 def test_a_picture_pasted_below_a_question_goes_with_it(words: Read) -> None:
     picture = {"image.png": {"image/png": "iVBORw0KGgo="}}
     pasted = own("![x](attachment:image.png)") | {"attachments": picture}
-    assert words(lambda notebook: put_below(notebook, QUESTION, pasted)).pictures == {QUESTION: picture}
-
-
-def test_an_answer_of_many_cells_has_a_cap(words: Read) -> None:
-    found = words(lambda notebook: put_below(notebook, QUESTION, *[own("x" * 15_000)] * 3))
-    assert len(found.written[QUESTION]) == 20_000
-
-
-@pytest.mark.parametrize("broken", [{"id": ["x"]}, {"id": {}}, {"metadata": None}, {"source": 3}, {"attachments": [1]}])
-def test_cells_that_are_none_are_read_as_nothing(words: Read, broken: dict[str, Any]) -> None:
-    found = words(answer, lambda notebook: notebook["cells"].insert(0, own("") | broken))
-    assert found.written[QUESTION] == ANSWER
+    assert words(put_below(pasted)).pictures == {QUESTION: picture}

@@ -318,9 +318,7 @@ def on_cluster(workshop: Workshop, size: int) -> dict[str, Any]:
         path.parent.mkdir(parents=True)
         path.write_text(mixed(workshop, catalogue, number), encoding="utf-8")
     candidates = find([folder / "class"], workshop.assignment.module)
-    cluster = Cluster(folder)
-    try:
-        cluster.start()
+    with Cluster(folder) as cluster:
         cluster.add_workers(WORKERS)
         killed, slow, *_ = cluster.workers().values()
 
@@ -345,8 +343,6 @@ def on_cluster(workshop: Workshop, size: int) -> dict[str, Any]:
             ended.set()
             sleeper.join()
         seconds = time.perf_counter() - started
-    finally:
-        cluster.stop()
     stored = sum(path.stat().st_size for path in (folder / "grades").rglob("*") if path.is_file())
     return {
         "size": size,

@@ -53,13 +53,9 @@ def shift(x, factor):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        made.start()
+    with Cluster(tmp_path_factory.mktemp("cluster")) as made:
         made.add_workers(2)
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +122,7 @@ def test_submission_that_no_worker_survives_is_not_graded(grader: Grader, toys: 
         (four / f"student {index}").mkdir(parents=True)
         (four / f"student {index}" / "toy.py").write_text(RIGHT.format(seconds=seconds))
     grade(grader, four, tmp_path / "home", jobs=1)
-    alone = Cluster(tmp_path / "cluster")
-    alone.folder.mkdir()
-    try:
-        alone.start(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    with Cluster(tmp_path / "cluster", {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as alone:
         alone.add_workers(1)
         (pid,) = alone.workers().values()
         told: list[str] = []
@@ -150,8 +143,6 @@ def test_submission_that_no_worker_survives_is_not_graded(grader: Grader, toys: 
         assert (again.reused, again.figures.graded) == (4 - lost, 4)
         assert comparable(tmp_path / "grades") == comparable(tmp_path / "home")
         refuses_another_kit(alone, grader, toys, tmp_path)
-    finally:
-        alone.stop()
 
 
 def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
@@ -188,14 +179,11 @@ def test_killed_scheduler_ends_the_run_and_keeps_its_reports(
     at_home: dict[str, list[str]],
 ) -> None:
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 5.0)
-    doomed, out = Cluster(tmp_path), tmp_path / "grades"
-    try:
-        doomed.start()
+    out = tmp_path / "grades"
+    with Cluster(tmp_path) as doomed:
         doomed.add_workers(1)
         with pytest.raises(GraderFault, match=r"does not answer any more\. Run the same command again to go on"):
             grade(grader, toys, out, scheduler=doomed.address, progress=lambda *_: doomed.processes[0].kill())
-    finally:
-        doomed.stop()
     assert capfd.readouterr() == ("", "")
     done = len(list((out / "reports").glob("*.json")))
     assert 0 < done < 10
@@ -225,20 +213,14 @@ def test_missing_scheduler_is_said_in_a_sentence(
 
 @pytest.mark.long
 def test_scheduler_without_the_kit_is_refused(grader: Grader, toys: Path, tmp_path: Path) -> None:
-    (tmp_path / "other" / "autograder").mkdir(parents=True)
-    (tmp_path / "other" / "autograder" / "__init__.py").touch()
-    # an editable install would find it
     lacking = "raise ModuleNotFoundError('No module named autograder.course.cluster')\n"
-    (tmp_path / "other" / "autograder" / "course").mkdir()
-    (tmp_path / "other" / "autograder" / "course" / "__init__.py").write_text(lacking, encoding="utf-8")
-    bare = Cluster(tmp_path)
-    try:
-        bare.start(PYTHONPATH=str(tmp_path / "other"))
+    for package, text in (("autograder", ""), ("autograder/course", lacking)):  # else an editable install is found
+        (tmp_path / "other" / package).mkdir(parents=True)
+        (tmp_path / "other" / package / "__init__.py").write_text(text, encoding="utf-8")
+    with Cluster(tmp_path, {"PYTHONPATH": str(tmp_path / "other")}) as bare:
         says = f"The Dask scheduler at {bare.address} cannot run this kit .*autograder.course.*: install it there"
         with pytest.raises(GraderFault, match=says):
             grade(grader, toys, tmp_path / "grades", scheduler=bare.address)
-    finally:
-        bare.stop()
 
 
 @pytest.mark.long
@@ -246,14 +228,10 @@ def test_scheduler_without_workers_is_told_and_ends(
     grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(clusters, "WORKER_SECONDS", 1.0)
-    empty = Cluster(tmp_path)
-    try:
-        empty.start()
+    with Cluster(tmp_path) as empty:
         with pytest.raises(UsageError, match=r"has no worker: start some with `dask worker tcp://"):
             grade(grader, toys, tmp_path / "grades", scheduler=empty.address)
         assert "has no worker: waiting for one, 1 s at most." in capsys.readouterr().err
-    finally:
-        empty.stop()
 
 
 @pytest.mark.long
@@ -262,15 +240,11 @@ def test_cluster_that_loses_all_workers_is_told_and_ends(
 ) -> None:
     for name, seconds in (("TELL_SECONDS", 0.0), ("ALONE_SECONDS", 4.0)):
         monkeypatch.setattr(clusters, name, seconds)
-    doomed = Cluster(tmp_path)
-    try:
-        doomed.start()
+    with Cluster(tmp_path) as doomed:
         workers = doomed.add_workers(1)
         with pytest.raises(GraderFault, match=r"has had no Dask worker for 4 s\. Run the same command again"):
             grade(grader, toys, tmp_path / "grades", scheduler=doomed.address, progress=lambda *_: workers.terminate())
         assert "has no worker: waiting for one, 4 s at most." in capsys.readouterr().err
-    finally:
-        doomed.stop()
 
 
 def test_without_dask_a_sentence_says_what_to_install(

@@ -195,14 +195,10 @@ def refusal(assignment: Assignment, **options: Any) -> str:
     return message
 
 
-def test_public_reading_opens_no_hidden_file(demo: Assignment) -> None:
+def test_public_reading_opens_no_hidden_file_which_else_is_named(demo: Assignment) -> None:
     shutil.rmtree(demo.folder / "hidden")
     stored = read_fixtures(demo, hidden=False)
     assert [one.id for one in stored.cases] == ["first-small", "second-small", "second-more"]
-
-
-def test_missing_file_is_named_with_what_to_do(demo: Assignment) -> None:
-    shutil.rmtree(demo.folder / "hidden")
     assert re.fullmatch(
         r"\S+hidden/first\.safetensors cannot be read: No such file or directory\. Run `autograder fixtures "
         r"regenerate` to make the fixtures\.",
@@ -244,14 +240,8 @@ def test_what_is_not_manifest_is_refused(demo: Assignment, text: bytes) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "../outside.safetensors",
-        "public/../../outside.safetensors",
-        "public/../hidden/first.safetensors",
-        "public//first.safetensors",
-        "/etc/passwd",
-        "..\\outside.safetensors",
-        "C:/outside.safetensors",
-        "",
+        *("../outside.safetensors", "public/../../outside.safetensors", "public/../hidden/first.safetensors"),
+        *("public//first.safetensors", "/etc/passwd", "..\\outside.safetensors", "C:/outside.safetensors", ""),
     ],
 )
 def test_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo: Assignment, name: str) -> None:
@@ -263,33 +253,34 @@ def test_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo
     assert f"manifest.json lists {name!r}, which is not the name of a file in its folder" in message
 
 
-def test_fixtures_of_another_assignment_are_refused(demo: Assignment) -> None:
-    write_manifest(demo, assignment="grpo")
-    assert refusal(demo) == f"{demo.folder} holds fixtures of 'grpo', not of 'demo'."
+WIDE = case("first-wide", visibility="hidden")
+NOWHERE = "Item {} lists the {} case {}, which no stored file holds."
 
 
-def test_item_whose_case_is_stored_nowhere_is_named(demo: Assignment) -> None:
-    (demo.folder / "public" / "second.safetensors").write_bytes(encode([case("second-small")]))
-    write_manifest(demo)
-    assert refusal(demo) == "Item second lists the public case second-more, which no stored file holds."
+@pytest.mark.parametrize(
+    ("path", "stored", "manifest", "told"),
+    [
+        ("public/second", case("second-small"), {}, NOWHERE.format("second", "public", "second-more")),
+        ("hidden/first", replace(WIDE, visibility="public"), {}, NOWHERE.format("first", "hidden", "first-wide")),
+        ("hidden/first", replace(WIDE, item="second"), {}, NOWHERE.format("first", "hidden", "first-wide")),
+        ("hidden/first", WIDE, {"assignment": "grpo"}, "demo holds fixtures of 'grpo', not of 'demo'."),
+    ],
+)
+def test_set_that_lacks_a_case_or_is_of_another_assignment_is_refused(
+    demo: Assignment, path: str, stored: Case, manifest: dict[str, str], told: str
+) -> None:
+    (demo.folder / f"{path}.safetensors").write_bytes(encode([stored]))
+    write_manifest(demo, **manifest)
+    assert refusal(demo).endswith(told)
 
 
-@pytest.mark.parametrize("changed", [{"visibility": "public"}, {"item": "second"}])
-def test_case_stored_under_another_item_is_refused(demo: Assignment, changed: dict[str, Any]) -> None:
-    stored = replace(case("first-wide", visibility="hidden"), **changed)
-    (demo.folder / "hidden" / "first.safetensors").write_bytes(encode([stored]))
-    write_manifest(demo)
-    assert refusal(demo) == "Item first lists the hidden case first-wide, which no stored file holds."
+@pytest.fixture
+def spring(demo: Assignment, tmp_path: Path) -> Path:
+    """Another term's set."""
+    return shutil.copytree(demo.folder, tmp_path / "spring")
 
 
-def another_set(demo: Assignment) -> Path:
-    folder = demo.folder.parent.parent / "spring"
-    shutil.copytree(demo.folder, folder)
-    return folder
-
-
-def test_another_term_s_set_may_hold_other_numbers(demo: Assignment) -> None:
-    spring = another_set(demo)
+def test_another_term_s_set_may_hold_other_numbers(demo: Assignment, spring: Path) -> None:
     drawn = case("first-wide", visibility="hidden", inputs={"x": np.full((2, 2), 7.0)})
     (spring / "hidden" / "first.safetensors").write_bytes(encode([drawn]))
     write_manifest(demo, spring)
@@ -298,8 +289,7 @@ def test_another_term_s_set_may_hold_other_numbers(demo: Assignment) -> None:
 
 
 @pytest.mark.parametrize("name", ["items.toml", "probes.py"])
-def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, name: str) -> None:
-    spring = another_set(demo)
+def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, spring: Path, name: str) -> None:
     (spring / name).write_bytes((spring / name).read_bytes() + b"\nspring = 1\n")
     write_manifest(demo, spring)
     assert refusal(demo, folder=spring).startswith(f"{demo.folder / name} is not the file that {spring}")

@@ -83,18 +83,15 @@ def search(source: str, runner: Any, assignment: Assignment = ASSIGNMENT, key: s
 
 @dataclass
 class Counted:
-    """A sandbox that counts: runs, the calls in them, and the answers."""
+    """A sandbox that counts the calls in each run."""
 
     sandbox: Sandbox
     runs: list[int] = field(default_factory=list)
-    answered: int = 0
     layers: tuple[str, ...] = ()
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         self.runs.append(len(requests))
-        outcomes = self.sandbox.run(program, requests, load_timeout=load_timeout)
-        self.answered += sum(outcome.status in ("observed", "raised") for outcome in outcomes)
-        return outcomes
+        return self.sandbox.run(program, requests, load_timeout=load_timeout)
 
 
 def trials_of(assignment: Assignment, item: Item, key: str = "any", every: int = 1) -> list[Trial]:
@@ -174,22 +171,17 @@ def rows_of(call: Case | Trial) -> Iterator[tuple[str, tuple[float, ...]]]:
 @each_assignment
 def test_right_answers_have_no_counterexample(assignment: Assignment, sandbox: Sandbox) -> None:
     """A trial of each item and what it shrinks to, for the solution and an answer in another style."""
-    sources = [solution_source(assignment), right_answer_paths(assignment)[0].read_text(encoding="utf-8")]
-    check_right(assignment, sources, sandbox, every=DRAWN)
-
-
-def check_right(assignment: Assignment, sources: Sequence[str], sandbox: Sandbox, every: int) -> None:
     chosen = np.random.default_rng(0)
-    asked: list[tuple[Item, Trial, Case]] = []
-    for item in drawn_items(assignment):
-        for trial in trials_of(assignment, item, "right", every):
-            for one in (trial, *way_down(trial, chosen)):
-                if (case := one.as_case(item)) is not None:
-                    asked.append((item, one, case))
-    for source in sources:
-        program = program_of(assignment, source)
+    asked = [
+        (item, trial, case)
+        for item in drawn_items(assignment)
+        for first in trials_of(assignment, item, "right", every=DRAWN)
+        for trial in (first, *way_down(first, chosen))
+        if (case := trial.as_case(item)) is not None
+    ]
+    for source in (solution_source(assignment), right_answer_paths(assignment)[0].read_text(encoding="utf-8")):
         requests = [case.request(item) for item, _, case in asked]
-        outcomes = sandbox.run(program, requests, load_timeout=assignment.load_timeout)
+        outcomes = sandbox.run(program_of(assignment, source), requests, load_timeout=assignment.load_timeout)
         for (item, trial, case), outcome in zip(asked, outcomes, strict=True):
             assert outcome.status in ("observed", "raised"), (item.id, trial.text(), outcome)
             fault = fault_of_call(case, outcome)
@@ -232,22 +224,12 @@ def check_snippets(trial: Trial, case: Case, names: dict[str, Any]) -> None:
             continue
         found = pasted(text, names)
         if isinstance(found, torch.dtype):
-            assert f"{found}".removeprefix("torch.") in (
-                expectation.dtype,
-                expectation.value,
-                f"{expectation.value}"[6:],
-            )
+            wanted = (expectation.dtype, expectation.value, f"{expectation.value}"[6:])
+            assert f"{found}".removeprefix("torch.") in wanted
         elif expectation.array is not None and "values" not in expectation.forgiven and expectation.atol < 1:
-            wanted = torch.as_tensor(expectation.array, dtype=torch.float64)
-            seen = torch.as_tensor(found).detach().to(torch.float64).reshape(wanted.shape)
-            torch.testing.assert_close(
-                seen,
-                wanted,
-                rtol=1e-3,
-                atol=1e-3,
-                equal_nan=True,
-                msg=lambda more: f"{text}\n{more}",  # noqa: B023
-            )
+            right = np.asarray(expectation.array, np.float64)
+            seen = torch.as_tensor(found).detach().to(torch.float64).reshape(right.shape)
+            np.testing.assert_allclose(seen, right, rtol=1e-3, atol=1e-3, err_msg=text)
 
 
 def pasted(text: str, names: dict[str, Any]) -> Any:
@@ -331,32 +313,17 @@ def test_whatever_comes_back_is_data(returned: str, sandbox: Sandbox) -> None:
 # In a report
 
 
-@dataclass(frozen=True)
-class Unseen:
-    """A grader that has one item, of whose cases students see a single one."""
-
-    grader: Grader
-    assignment: Assignment
-
-    @classmethod
-    def of(cls, item: Item, public: str, counterexamples: bool = True) -> Unseen:
-        fixtures = read_fixtures(ASSIGNMENT)
-        cases = tuple(
-            replace(case, visibility="public" if case.id == public else "hidden") for case in fixtures.of_item(item.id)
-        )
-        small = replace(ASSIGNMENT, items=(item,), curves=())
-        grader = Grader.of(small, replace(fixtures, cases=cases, curves=()), counterexamples=counterexamples)
-        return cls(grader, small)
-
-    def report(self, source: str, runner: Any) -> Report:
-        return self.grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source), runner)
-
-
-WALKTHROUGH = Unseen.of(MAX, "deltas-max-walkthrough")
+FIXTURES = read_fixtures(ASSIGNMENT)
+SEEN = tuple(  # the cases of one item, of which students see a single one
+    replace(case, visibility="public" if case.id == "deltas-max-walkthrough" else "hidden")
+    for case in FIXTURES.of_item(MAX.id)
+)
+GRADER = Grader.of(replace(ASSIGNMENT, items=(MAX,), curves=()), replace(FIXTURES, cases=SEEN, curves=()))
+TIES = Submission("ada", "ada/policy_gradient.py", "0" * 64, altered(FIRST_OF_TIES))
 
 
 def test_student_sees_call_to_paste_and_no_command_that_passes(sandbox: Sandbox) -> None:
-    (item,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
+    (item,) = GRADER.grade(TIES, sandbox).items
     text = "\n".join(item_lines(item))
     assert item.fails_unseen
     assert "compute_deltas(torch.tensor([[1.0, 1.0]]), 'max_rewards')" in text
@@ -366,9 +333,8 @@ def test_student_sees_call_to_paste_and_no_command_that_passes(sandbox: Sandbox)
 @pytest.mark.parametrize("fault", ["raise ImportError", "DRAWS = {'deltas-max': None}", "DRAWS ="])
 def test_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
     sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples.py": fault}
-    broken = replace(WALKTHROUGH.grader, drawing=Drawing(ASSIGNMENT.name, sources))
-    (item,) = Unseen(broken, WALKTHROUGH.assignment).report(altered(FIRST_OF_TIES), sandbox).items
-    (usual,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
+    broken = replace(GRADER, drawing=Drawing(ASSIGNMENT.name, sources))
+    (item,), (usual,) = (grader.grade(TIES, sandbox).items for grader in (broken, GRADER))
     assert item.points == usual.points
     assert not item.counterexample
 
@@ -415,17 +381,7 @@ def test_counterexample_replaces_what_is_to_be_looked_for(
     item = ASSIGNMENT.items[0]
     cases = (CaseResult("a", "public", "passed", ""), CaseResult("b", "hidden", "raised", f"f raised.{UNTOLD}"))
     failed = ItemResult(
-        item=item.id,
-        function=item.function,
-        title=item.title,
-        points=0.0,
-        max_points=1.0,
-        verdict="raised",
-        mistakes=(),
-        message=f"f raised.{UNTOLD}",
-        hint=PUBLIC_PASS,
-        seconds=0.0,
-        cases=cases,
+        item.id, item.function, item.title, 0.0, 1.0, "raised", (), f"f raised.{UNTOLD}", PUBLIC_PASS, 0.0, cases
     )
     (found,) = search("", None).with_counterexamples([failed], [item])
     assert (found.counterexample, found.hint) == (text, hint)

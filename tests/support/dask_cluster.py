@@ -18,9 +18,10 @@ from processes import PATIENCE, wait_for
 
 @dataclass
 class Cluster:
-    """A scheduler and its workers, whose logs and files lie in `folder`."""
+    """A scheduler, whose environment may hold more, and its workers; logs and files lie in `folder`."""
 
     folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -41,10 +42,12 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def start(self, **environment: str) -> None:
+    def __enter__(self) -> Cluster:
+        self.folder.mkdir(exist_ok=True)
         place = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.folder / "scheduler.json")]
-        self.dask("scheduler", "--no-dashboard", *place, **environment)
+        self.dask("scheduler", "--no-dashboard", *place, **self.environment)
         wait_for(self.is_listening)
+        return self
 
     def is_listening(self) -> bool:
         """Whether the scheduler has written, to the end, where it is."""
@@ -65,7 +68,7 @@ class Cluster:
         with Client(self.address) as client:
             return dict(client.run(os.getpid))
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
