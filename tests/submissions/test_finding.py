@@ -108,14 +108,29 @@ def test_no_name_breaks_a_line_or_moves_a_cursor(tmp_path: Path) -> None:
 # What may not be looked at
 
 
-@pytest.mark.parametrize("name", ["ada", "ada.py", "ada.zip", f"ada/{PY}"])
-def test_link_in_a_class_is_not_followed(tmp_path: Path, name: str) -> None:
-    put(tmp_path / "secret" / PY, "SECRET = 1\n")
+def link_out(path: Path) -> None:
+    secret = put(path.parents[1] / "secret" / PY, "SECRET = 1\n")
+    path.symlink_to(secret if "." in path.name else secret.parent)
+
+
+LINK, NO_FILE = "is a symbolic link; hand in the file itself.", "is not a regular file; hand in the file itself."
+MAKES: list[tuple[Callable[[Path], object], str, str]] = [  # what lies in a class, under a name, and what is said of it
+    (lambda path: path.symlink_to(path), f"ada/{PY}", f"ada/{PY} {LINK}"),
+    *((link_out, name, f"{name} {LINK}") for name in ("ada", "ada.py", "ada.zip")),
+    *((os.mkfifo, name, f"{name} {NO_FILE}") for name in ("ada.zip", f"ada/{PY}")),  # a pipe would be awaited
+    (Path.mkdir, f"ada/{PY}", f"ada/{PY} {NO_FILE}"),
+    (Path.mkdir, "ada", f"ada holds no {PY} or {IPYNB}: what was found is nothing."),
+]
+
+
+@pytest.mark.parametrize(("make", "name", "problem"), MAKES)
+def test_what_is_no_file_in_a_class_is_never_opened(
+    tmp_path: Path, make: Callable[[Path], object], name: str, problem: str
+) -> None:
     (tmp_path / "class" / name).parent.mkdir(parents=True)
-    (tmp_path / "class" / name).symlink_to(tmp_path / "secret" / (PY if "." in name else ""))
+    make(tmp_path / "class" / name)
     result = read_one(tmp_path / "class")
-    assert result.student == "ada"
-    assert result.problem.endswith(f"{name} is a symbolic link; hand in the file itself.")
+    assert (result.student, result.problem) == ("ada", problem)
 
 
 def test_path_given_may_be_a_link(tmp_path: Path) -> None:
@@ -125,20 +140,6 @@ def test_path_given_may_be_a_link(tmp_path: Path) -> None:
     for name, shown in (("ada", f"ada/{PY}"), ("eve.py", "eve.py")):
         result = read_one(tmp_path / name)
         assert (result.student, result.path, result.source) == (name[:3], shown, ANSWER)
-
-
-def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
-    (tmp_path / "ada").mkdir()
-    os.mkfifo(tmp_path / "ada" / PY)
-    os.mkfifo(tmp_path / "eve.zip")
-    (tmp_path / "zoe" / PY).mkdir(parents=True)
-    (tmp_path / "ben").mkdir()
-    (tmp_path / "ben" / PY).symlink_to(tmp_path / "ben" / PY)
-    problems = [read(candidate, MODULE).problem for candidate in find([tmp_path], MODULE)]  # a pipe would be awaited
-    regular, link = (f"is {what}; hand in the file itself." for what in ("not a regular file", "a symbolic link"))
-    assert problems == [
-        f"ada/{PY} {regular}", f"ben/{PY} {link}", f"eve.zip {regular}", f"zoe/{PY} {regular}",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "I/O error")])
@@ -166,13 +167,6 @@ def test_nothing_of_a_submission_is_run_or_written(tmp_path: Path) -> None:
     for candidate in find([tmp_path / "class"], MODULE):
         assert read(candidate, MODULE, "def f(x): raise NotImplementedError\n").source
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["ada.py", "bob.zip", "class", "eve.ipynb"]
-
-
-def test_empty_folder_is_still_a_candidate(tmp_path: Path) -> None:
-    (tmp_path / "ada").mkdir()
-    result = read_one(tmp_path)
-    assert result.student == "ada"
-    assert result.problem == f"ada holds no {PY} or {IPYNB}: what was found is nothing."
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zipfile
 from pathlib import Path
 
@@ -33,7 +34,7 @@ LAYOUTS = {
     "moodle flat": "{student}_{id}_assignsubmission_file_{name}",
     "nbgrader": "{student}/ps5/{name}",
 }
-NAMES = (
+NAMES = (  # as students and their browsers make them
     "work.zip", "My Work (final).zip", "Copy of policy_gradient.ipynb", "policy_gradient (1).ipynb",
     "policy_gradient-1.py", "Policy_Gradient.ipynb", "policy gradient.py", "hw5.py", "Untitled.ipynb",
 )  # fmt: skip
@@ -59,42 +60,48 @@ def graded(folder: Path) -> dict[str, Submission]:
 HONEST = ("ada", {f"{MODULE}.py": WORK.encode()}), ("ben", {f"{MODULE}.py": WORK.encode()})
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NAMES)
+OTHER_SUFFIXES = (  # as programs add them
+    "policy_gradient.py.txt", "policy_gradient.ipynb.txt", "policy_gradient.ipynb.json", "work.zip.bin", "hw5.PY.TXT",
+    "policy_gradient.ipynb のコピー", "policy_gradient.ipynb.part", "policy_gradient.py.bak", "policy_gradient.py~",
+    "policy_gradient.txt", "policy_gradient.json", "policy_gradient.pyw", "policy_gradient", "answers (2).txt",
+)  # fmt: skip
+AS_PLATFORMS_NAME = [("canvas", "policy_gradient-1.py"), ("moodle flat", "policy_gradient-1.py")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "name"),
+    [*itertools.product(LAYOUTS, NAMES), *itertools.product(("folder", "canvas"), OTHER_SUFFIXES)],
+)
 def test_lone_file_is_the_work_whatever_its_name(tmp_path: Path, layout: str, name: str) -> None:
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: content(name)})))["eve"]
+    is_zip, is_notebook = ".zip" in name, ".ipynb" in name or name.endswith(".json")
+    data = content("x.zip" if is_zip else "x.ipynb" if is_notebook else "x.py")
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: data})))["eve"]
     assert eve.problem == eve.fault == ""
     assert "def f(x):" in eve.source
-    renamed = not name.endswith(".zip") and not (layout == "canvas" and name == "policy_gradient-1.py")
-    assert any("was taken for policy_gradient." in note for note in eve.notes) == (
-        renamed and not (layout == "moodle flat" and name == "policy_gradient-1.py")
-    )
+    wanted = f"was taken for {MODULE}{'.ipynb' if is_notebook else '.py'}: hand it in under that name"
+    assert any(note.endswith(wanted) for note in eve.notes) == (not is_zip and (layout, name) not in AS_PLATFORMS_NAME)
 
 
 WRONG = "def f(x):\n    return 0\n"
 BEGUN = UNTOUCHED.replace("raise NotImplementedError", "return x", 1)
-TOGETHER: dict[str, tuple[dict[str, str], str]] = {
-    "the right name": ({f"{MODULE}.py": WORK, "zz policy_gradient (1).py": WRONG}, f"{MODULE}.py"),
-    "begun under the right name": ({f"{MODULE}.py": BEGUN, "policy_gradient_final.py": WORK}, f"{MODULE}.py"),
-    "beside given files": (
-        {"sorting_task.py": GIVEN, "experiments.py": "from policy_gradient import f\n", "hw5 answers.ipynb": WORK},
-        "hw5 answers.ipynb",
+TOGETHER: list[tuple[dict[str, str], str]] = [  # files, and which of them counts
+    ({f"{MODULE}.py": WORK, "zz policy_gradient (1).py": WRONG}, f"{MODULE}.py"),
+    ({f"{MODULE}.py": BEGUN, "policy_gradient_final.py": WORK}, f"{MODULE}.py"),
+    (
+        {"sorting_task.py": GIVEN, "other.py": "from policy_gradient import f\n", "hw5 work.ipynb": WORK},
+        "hw5 work.ipynb",
     ),
-    "a copy of the notebook": (
-        {"Policy_Gradient.py": UNTOUCHED, "Copy of policy_gradient.ipynb": WORK},
-        "Copy of policy_gradient.ipynb",
-    ),
-    **{
-        f"the handout and {name}": ({f"{MODULE}.py": UNTOUCHED, "sorting_task.py": GIVEN, name: WORK}, name)
+    ({"Policy_Gradient.py": UNTOUCHED, "Copy of policy_gradient.ipynb": WORK}, "Copy of policy_gradient.ipynb"),
+    *(
+        ({f"{MODULE}.py": UNTOUCHED, "sorting_task.py": GIVEN, name: WORK}, name)
         for name in ("Copy of policy_gradient.ipynb", "policy_gradient_final.py", "my answers.py")
-    },
-}
+    ),
+]
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "zip"])
-@pytest.mark.parametrize("case", TOGETHER)
-def test_work_counts_before_what_lies_beside(tmp_path: Path, layout: str, case: str) -> None:
-    texts, name = TOGETHER[case]
+@pytest.mark.parametrize(("texts", "name"), TOGETHER)
+def test_work_counts_before_what_lies_beside(tmp_path: Path, layout: str, texts: dict[str, str], name: str) -> None:
     files = {path: content(path, text) for path, text in texts.items()}
     if layout == "zip":
         layout, files = "folder", {"work.zip": zipped({f"hand in/{path}": data for path, data in files.items()})}
@@ -105,18 +112,10 @@ def test_work_counts_before_what_lies_beside(tmp_path: Path, layout: str, case: 
     assert eve.notes or name == f"{MODULE}.py"
 
 
-@pytest.mark.parametrize("layout", ["folder", "nbgrader"])
-def test_two_that_could_be_meant_are_nobodys_zero(tmp_path: Path, layout: str) -> None:
-    files = {"one.py": WRONG.encode(), "two.py": WORK.encode()}
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert eve.problem == ""
-    assert "holds both" in eve.fault
-    assert "one.py and" in eve.fault
-
-
 # A handout has its cases with it, whose probes define some of what is graded.
 BELOW: list[tuple[dict[str, str], str]] = [
     ({f"{MODULE}.py": UNTOUCHED, "a.py": WORK, "b.py": WRONG}, " holds both a.py and b.py: keep the one that counts."),
+    ({"one.py": WRONG, "two.py": WORK}, " holds both one.py and two.py: keep the one that counts."),
     ({f"handout/{MODULE}.py": UNTOUCHED, f"mine/{MODULE}.py": WORK}, f"mine/{MODULE}.py"),
     ({f"again/{MODULE}.py": WORK, f"mine/{MODULE}.py": WORK}, f"/{MODULE}.py"),
     ({f"hw/{MODULE}.py": UNTOUCHED, "hw/fixtures/x/probes.py": WRONG}, f"hw/{MODULE}.py"),
@@ -145,13 +144,6 @@ def test_file_that_counts_in_a_folder_or_zip(tmp_path: Path, texts: dict[str, st
     assert (eve.problem == "") == ("found" not in outcome and "what was" not in outcome)  # else it is nobody's zero
 
 
-OTHER_SUFFIXES = (
-    "policy_gradient.py.txt", "policy_gradient.ipynb.txt", "policy_gradient.ipynb.json", "work.zip.bin", "hw5.PY.TXT",
-    "policy_gradient.ipynb のコピー", "policy_gradient.ipynb.part", "policy_gradient.py.bak", "policy_gradient.py~",
-    "policy_gradient.txt", "policy_gradient.json", "policy_gradient.pyw", "policy_gradient", "answers (2).txt",
-)  # fmt: skip
-
-
 @pytest.mark.parametrize("layout", ["folder", "canvas"])
 def test_file_of_another_suffix_beside_the_others_is_its_students(tmp_path: Path, layout: str) -> None:
     put(tmp_path, layout, *HONEST)
@@ -162,33 +154,20 @@ def test_file_of_another_suffix_beside_the_others_is_its_students(tmp_path: Path
     assert read_["eve"].source == read_["zoe"].source == WORK
 
 
-@pytest.mark.parametrize("layout", ["folder", "canvas"])
-@pytest.mark.parametrize("name", OTHER_SUFFIXES)
-def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
-    is_notebook = ".ipynb" in name or name.endswith(".json")
-    data = content("x.ipynb" if is_notebook else "x.zip" if "zip" in name else "x.py")
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: data})))["eve"]
-    assert eve.problem == eve.fault == ""
-    assert "def f(x):" in eve.source
-    wanted = f"was taken for {MODULE}{'.ipynb' if is_notebook else '.py'}: hand it in under that name"
-    assert any(note.endswith(wanted) for note in eve.notes) or "zip" in name
-
-
 PACKED = {
     "work.rar": b"Rar!\x1a\x07\x01\x00", "work.7z": b"7z\xbc\xaf'\x1c", "work.tar.gz": b"\x1f\x8b\x08",
     "work.TGZ": b"\x1f\x8b\x08", "hw5.tar": b"", "really a rar.zip": b"Rar!\x1a\x07\x01\x00",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", ["folder", "canvas", "beside folders", "beside canvas"])
+@pytest.mark.parametrize("layout", ["folder", "canvas"])
+@pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("name", PACKED)
-def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, name: str) -> None:
-    if layout.startswith("beside"):
-        put(tmp_path, "canvas" if "canvas" in layout else "folder", *HONEST)
+def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, beside: bool, name: str) -> None:
+    put(tmp_path, layout, *HONEST, ("eve", {} if beside else {name: PACKED[name]}))
+    if beside:
         (tmp_path / name).write_bytes(PACKED[name])
-        eve = graded(tmp_path)[name.split(".")[0]]
-    else:
-        eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
+    eve = graded(tmp_path)[name.split(".")[0] if beside else "eve"]
     assert eve.problem == ""
     assert "not unpacked here: unpack it by hand, and grade the folder." in eve.fault
     assert name in eve.fault

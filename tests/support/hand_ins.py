@@ -54,6 +54,15 @@ def put(path: Path, content: str | bytes = ANSWER) -> Path:
     return path
 
 
+def put_all(folder: Path, files: Mapping[str, str | bytes], packed: bool = False) -> Path:
+    """Files in a folder of that name, or in a zip of that name."""
+    if packed:
+        return put(folder.with_suffix(".zip"), zipped(files))
+    for name, content in files.items():
+        put(folder / name, content)
+    return folder
+
+
 def read_one(path: Path, untouched: str = "") -> Submission:
     """What `read` says of the one candidate at `path`; each of its sentences is one."""
     [candidate] = find([path], MODULE)

@@ -360,7 +360,6 @@ def rows_of(table: str) -> Iterator[Sequence[str]]:
 
 
 CHANGES = [*rows_of(TABLE)]
-HABITS = dict.fromkeys(name for name, *_ in CHANGES if name != "-")
 
 
 def table_changes(graded: GradedText) -> Iterator[Change]:
