@@ -59,13 +59,10 @@ def course(made: Path, tmp_path: Path) -> Path:
 # What is written
 
 
-def test_new_writes_three_folders_without_a_fault(made: Path) -> None:
+def test_new_writes_three_folders_and_a_handout_without_the_bodies(made: Path) -> None:
     assert sorted(path.name for path in made.iterdir()) == ["fixtures", "handout", "solution"]
     assert reading_faults(made / "fixtures" / NAME) == []
     assert sum(item.points for item in find_assignment(made).items) == 100
-
-
-def test_handout_asks_for_what_stood_in_the_bodies(made: Path) -> None:
     text = (made / "handout" / NAME / f"{NAME}.py").read_text()
     assert text.count("raise NotImplementedError") == 3
     assert "Return the probabilities that logits stand for." in text
@@ -199,20 +196,22 @@ def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_fu
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("old", "to", "told"),
+    ("words", "told"),
     [
-        ("unheard-of", "other", "There is no item and no graded function 'unheard-of'"),
-        ("softmax-values", "softmax-form", "is the name of another one"),
-        ("softmax-values", "soft max", "An item's id is made of small letters"),
-        ("softmax", "soft-max", "no name of a function"),
-        ("softmax", "incremental_mean", "is the name of another one"),
+        ("rename unheard-of other", "There is no item and no graded function 'unheard-of'"),
+        ("rename softmax-values softmax-form", "is the name of another one"),
+        ("rename softmax-values soft+max", "An item's id is made of small letters"),
+        ("rename softmax soft-max", "no name of a function"),
+        ("rename softmax incremental_mean", "is the name of another one"),
+        ("new", "Give a name and a solution"),
+        ("new Great-Name --from s.py", "'Great-Name' cannot be a module's name"),
+        (f"new {NAME} --from s.py", "is there already: nothing was written"),
+        ("new other --from nowhere.py", "nowhere.py cannot be read"),
     ],
 )
-def test_a_name_that_will_not_do_is_refused_before_anything_is_written(
-    made: Path, old: str, to: str, told: str
-) -> None:
+def test_what_cannot_be_named_or_begun_is_refused_before_anything_is_written(made: Path, words: str, told: str) -> None:
     before = (made / "fixtures" / NAME / "items.toml").read_bytes()
-    done = run(made, "rename", old, to)
+    done = run(made, *words.split())
     assert done.returncode == 2
     assert told in done.stderr
     assert (made / "fixtures" / NAME / "items.toml").read_bytes() == before
@@ -370,14 +369,12 @@ def test_trial_shows_what_comes_back(source: tuple[str, str, str], fields: dict[
     compile(functions_text([function]), "functions.py", "exec")
 
 
-def test_default_that_a_constant_names_is_declared() -> None:
-    (function,) = parse_solution(source_of("a: float, by=ONE", ""), Path("s.py")).functions
-    assert function.defaults == {"by": 1}
-
-
-def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:
-    source = source_of("a, b, c", "a   float[n]\n    b   float[n]\n    c   int[n]", "return a * b.detach() + c")
-    assert tried(source.replace("numpy as np", "torch"), sandbox).leaves == ["a"]
+def test_tensors_that_a_gradient_reaches_are_leaves_and_a_constant_is_a_default(sandbox: Sandbox) -> None:
+    source = source_of(
+        "a, b, c, by=ONE", "a   float[n]\n    b   float[n]\n    c   int[n]", "return by * a * b.detach() + c"
+    )
+    function = tried(source.replace("numpy as np", "torch"), sandbox)
+    assert (function.leaves, function.defaults) == (["a"], {"by": 1})
 
 
 def test_refusals_name_sections_that_the_guide_has() -> None:
@@ -468,22 +465,6 @@ def test_file_that_answers_nothing_is_written_with_its_todos(tmp_path: Path) -> 
     assert "\n[[item]]" not in (tmp_path / "fixtures" / "made" / "items.toml").read_text()
     assert "Not graded yet: planted (tree: no draw is known of Tree; " in done.stdout
     assert run(tmp_path, "fixtures", "regenerate").returncode == 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("new",), "Give a name and a solution"),
-        (("new", "Great Name", "--from", "s.py"), "'Great Name' cannot be a module's name"),
-        (("new", NAME, "--from", "s.py"), "is there already: nothing was written"),
-        (("new", "other", "--from", "nowhere.py"), "nowhere.py cannot be read"),
-    ],
-)
-def test_what_new_cannot_begin_is_refused_in_a_sentence(made: Path, words: tuple[str, ...], told: str) -> None:
-    done = run(made, *words)
-    assert done.returncode == 2
-    assert told in done.stderr
 
 
 # The guide

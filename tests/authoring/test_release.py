@@ -279,15 +279,6 @@ def test_zip_alone_checks_everything_and_finds_nothing_done(unpacked: Path) -> N
 
 
 @pytest.mark.long
-def test_zip_alone_gives_the_solution_all_points(unpacked: Path, solution: str, tmp_path: Path) -> None:
-    folder = shutil.copytree(unpacked, tmp_path / "work")
-    (folder / "policy_gradient.py").write_text(solution, encoding="utf-8")
-    done = run_in(folder, "autograder", "check")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].split()[:4] == ["total", "100", "/", "100"]
-
-
-@pytest.mark.long
 def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, solution: str, tmp_path: Path) -> None:
     folder = shutil.copytree(unpacked, tmp_path / "work")
     wrong = solution.replace("rewards.std(dim=-1, keepdim=True)", "rewards.std(dim=-1, keepdim=True, unbiased=False)")

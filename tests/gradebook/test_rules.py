@@ -60,6 +60,8 @@ DROP = {"drop": {"lowest": 1}}
 UNGRADED = "not graded, through no fault of the student's"
 FREE = "for all: cancelled, everybody gets it"
 EXTRA = {"questions": {"extra_credit": True}}
+A_DAY_LATE = {"late": {"deadline": DEADLINE - datetime.timedelta(1), "per_day": 50}}
+HALF = "1 day late: minus 50 % of the points earned"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,9 @@ EXTRA = {"questions": {"extra_credit": True}}
         ({"a": 0.0, "c": 5.0}, {"excused": {"items": {"ada": ["c"]}}}, [], 12, 20, "c excused (5 of 10)"),
         ({}, {"excused": {"students": ["ada"]}}, [changed("", 20)], None, 20, "asked; excused from this assignment"),
         ({}, {}, [answered(None)], 20, 20, "question-spread: read"),
+        # An override of an item comes before lateness, one of the whole after it.
+        ({"b": 0.0}, A_DAY_LATE, [changed("b", 6)], 10, 20, f"b 0 → 6: asked; {HALF}"),
+        ({"b": 0.0}, A_DAY_LATE, [changed("", 19, "as agreed")], 19, 20, f"{HALF}; 7 → 19: as agreed"),
         # A question that counts is part of everybody's maximum, unless it is extra credit.
         ({}, {}, [answered(4.0)], 24, 25, "question-spread 4 of 5 on top: read"),
         ({}, {}, [answered(4.0, "bela")], 20, 25, "question-spread 0 of 5 on top: not marked"),
@@ -103,15 +108,6 @@ def test_rules_make_a_final_grade_and_say_why(
 ) -> None:
     found = final(of_three(**earned), policy, *overrides)
     assert (found.points, found.most, found.reasons) == (points, most, reasons)
-
-
-def test_override_of_an_item_comes_before_lateness_and_whole_after() -> None:
-    late = {"late": Late(deadline=DEADLINE, per_day=50)}
-    found = final(of_three(b=0.0), late, changed("b", 6), days=1)
-    assert found.points == 10
-    assert [change.rule for change in found.adjustments] == ["override", "late"]
-    found = final(of_three(b=0.0), late, changed("", 19, "as agreed"), days=1)
-    assert (found.points, found.adjustments[-1].before, found.adjustments[-1].reason) == (19, 7.0, "as agreed")
 
 
 def test_only_people_say_anything_of_who_is_excused() -> None:

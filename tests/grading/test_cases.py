@@ -280,14 +280,6 @@ def spring(demo: Assignment, tmp_path: Path) -> Path:
     return shutil.copytree(demo.folder, tmp_path / "spring")
 
 
-def test_another_term_s_set_may_hold_other_numbers(demo: Assignment, spring: Path) -> None:
-    drawn = case("first-wide", visibility="hidden", inputs={"x": np.full((2, 2), 7.0)})
-    (spring / "hidden" / "first.safetensors").write_bytes(encode([drawn]))
-    write_manifest(demo, spring)
-    assert read_fixtures(demo, folder=spring).cases[1].inputs["x"][0, 0] == 7
-    assert read_fixtures(demo).cases[1].inputs["x"][0, 0] == 0
-
-
 @pytest.mark.parametrize("name", ["items.toml", "probes.py"])
 def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, spring: Path, name: str) -> None:
     (spring / name).write_bytes((spring / name).read_bytes() + b"\nspring = 1\n")
