@@ -22,16 +22,6 @@ from autograder.sandbox.calls import Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
-OWN_CLASS = """\
-from typing import NamedTuple
-
-
-class Mistake(NamedTuple):
-    slug: str
-    function: str
-    hint: str
-    source: str
-"""
 SOLUTION = "import torch\n\n\ndef ramp(x, factor):\n    return factor * x.clamp(min=0)\n"
 OF_FLOAT32 = "[1, -1], shape)\n        x = x.astype(np.float32 if '32' in case else np.float64)\n"
 WITH_FACT = 'unchanged("x", inputs["x"]), fact("times called", "calls", 1, "…", diagnosis=True)'
@@ -47,7 +37,6 @@ EDITS = {  # of the toy, which is left with one item: its hidden case is of floa
         "import Draft,": "import Draft, fact,",
     },
     "mistakes.py": {
-        "from autograder.authoring.catalogue import Mistake\n": OWN_CLASS,
         '    Mistake("wrong-way", "shift", "Which way?", "def shift(x, factor): return x - factor"),\n': "",
         '"not-scaled", "ramp", "Where is the factor?"': '"raises", "ramp", "Does it run?"',
         "return x.clamp(min=0)": "return x + 'one'",
@@ -336,7 +325,7 @@ def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypa
     another = ModuleType("oracle")
     monkeypatch.setitem(sys.modules, "oracle", another)
     (toy.root / "fixtures/toy/kinks.py").write_text("")
-    toy.change("mistakes.py", ("from typing", "from . import kinks\nfrom typing"))
+    toy.change("mistakes.py", ("from autograder", "from . import kinks\nfrom autograder"))
     before, folders = dict(sys.modules), list(sys.path)
     generator = import_generator(toy.assignment)
     assert generator["cases"].oracle is generator["oracle"]

@@ -1,4 +1,4 @@
-"""Terms: hidden cases from a secret, public ones kept; last term's answers are worth nothing."""
+"""Terms: hidden cases from a secret, public ones kept; where a set may go; last term's answers are worth nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from places import KIT
 from toy_kit import change, regenerate_into, toy_assignment
 
 from autograder.authoring.fixtures.regenerate import load_expanded, solution_source
+from autograder.authoring.fixtures.stored_set import manifest_of, what_goes
 from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
+from autograder.authoring.fixtures.verify import difference_text, verify
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures, read_fixtures
@@ -52,6 +54,14 @@ def secret_file(tmp_path: Path) -> Path:
     path.write_bytes(SECRET + b"\n")
     path.chmod(0o600)
     return path
+
+
+@pytest.fixture
+def term_set(spring: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy of that set, with somebody's notes in it."""
+    folder = shutil.copytree(spring[1], tmp_path / "spring")
+    (folder / "hidden" / "notes.txt").write_text("which draws were odd")
+    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -146,10 +156,9 @@ def test_hidden_case_equal_to_the_open_one_is_redrawn(kit: Path, tmp_path: Path,
     assert not np.array_equal(stored.inputs["x"], drawn.inputs["x"])
 
 
-def test_set_with_cases_for_each_student_is_refused(kit: Path, spring: tuple[Path, Path], tmp_path: Path) -> None:
-    folder = shutil.copytree(spring[1], tmp_path / "term")
-    (folder / "per-student" / "01").mkdir(parents=True)
-    done = autograder(kit, "fixtures", "show", "ramp-values", "--fixtures", folder)
+def test_set_with_cases_for_each_student_is_refused(kit: Path, term_set: Path) -> None:
+    (term_set / "per-student" / "01").mkdir(parents=True)
+    done = autograder(kit, "fixtures", "show", "ramp-values", "--fixtures", term_set)
     assert (done.returncode, done.stdout) == (2, "")
     assert "or take per-student/ away." in done.stderr
 
@@ -205,6 +214,115 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(kit: Path, argument
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# Verified, and compared
+
+
+@pytest.mark.long
+def test_term_set_is_verified_only_with_its_secret(kit: Path, term_set: Path) -> None:
+    (kit / "another").write_bytes(SECRET + b"?")
+    found = verify(toy_assignment(kit), term_set, SECRET)
+    assert (found.files, found.different) == (5, ("hidden/notes.txt",))
+    for arguments, sentence in (
+        ((), "These are the fixtures of 2027-spring: give --secret-file"),
+        (("--secret-file", "another"), "This is not the secret that the fixtures of 2027-spring"),
+    ):
+        done = autograder(kit, "fixtures", "verify", "--fixtures", term_set, *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert sentence in done.stderr
+    toy_kit.flip_a_byte(term_set / "hidden/ramp-values.safetensors")
+    with pytest.raises(FixtureError, match=r"ramp-values\.safetensors is not the file"):
+        verify(toy_assignment(kit), term_set, SECRET)
+
+
+def test_diff_of_terms_names_term_and_changed_cases(kit: Path, term_set: Path) -> None:
+    lines = difference_text(kit / "fixtures/toy", term_set).splitlines()
+    assert lines[1:] == [f"B  {term_set}: term 2027-spring, 3 cases", "  ramp-large  is another one"]
+
+
+# Where a set may be written: nothing of anybody's is lost but what --replace names
+
+
+def test_a_set_goes_into_an_empty_folder_or_over_itself(kit: Path, term_set: Path, tmp_path: Path) -> None:
+    toy = toy_assignment(kit)
+    (tmp_path / "empty").mkdir()
+    of_term, open_set = (tmp_path / "new", term_set), (tmp_path / "empty", toy.folder)
+    for target, term in (*((one, SPRING) for one in of_term), *((one, None) for one in open_set)):
+        assert what_goes(toy, target, described(term), replace=False) == ""
+
+
+def described(term: Term | None) -> dict[str, str] | None:
+    return term.described("toy") if term else None
+
+
+@pytest.mark.parametrize("place", ["fixtures/x", "spring", "."])
+def test_course_folder_takes_no_set_even_with_replace(kit: Path, place: str) -> None:
+    before = sorted(kit.rglob("*"))
+    done = autograder(kit, "fixtures", "regenerate", "--out", kit / place, "--replace")
+    assert done.returncode == 2
+    assert f"{kit / place} lies in the course, {kit}: " in done.stderr
+    assert sorted(kit.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("term", "assignment", "reason"),
+    [
+        (Term("2027-autumn", SECRET), "toy", "holds the fixtures of toy, term 2027-spring"),
+        (Term("2027-spring", SECRET * 2), "toy", "drawn from another secret"),
+        (None, "toy", "holds the fixtures of toy, term 2027-spring"),
+        (SPRING, "other", "holds the fixtures of other, term 2027-spring"),
+    ],
+)
+def test_another_set_is_refused_with_what_would_go(
+    kit: Path, term_set: Path, term: Term | None, assignment: str, reason: str
+) -> None:
+    change(term_set / "manifest.json", '"assignment": "toy"', f'"assignment": "{assignment}"')
+    with pytest.raises(UsageError) as refused:
+        what_goes(toy_assignment(kit), term_set, described(term), replace=False)
+    told = str(refused.value)
+    assert reason in told
+    assert "Nothing was written" in told
+    assert f"--replace takes its place; this goes: the fixtures of {assignment}, term 2027-spring, 6 files" in told
+
+
+def test_a_terms_set_is_refused_in_the_repositorys_own_folder(kit: Path) -> None:
+    toy = toy_assignment(kit)
+    with pytest.raises(UsageError, match="holds the fixtures of toy, the open set"):
+        what_goes(toy, toy.folder, described(SPRING), replace=False)
+
+
+def test_folder_with_other_files_is_refused_and_kept(kit: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis" / "public").mkdir(parents=True)
+    (tmp_path / "thesis" / "public" / "chapter.tex").write_text("years of work")
+    done = autograder(kit, "fixtures", "regenerate", "--out", tmp_path / "thesis")
+    assert done.returncode == 2
+    assert "thesis holds 'public' and no set of fixtures. Nothing was written" in done.stderr
+    assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["public", "chapter.tex"]
+
+
+def test_regenerated_set_keeps_foreign_files_and_drops_stale_ones(kit: Path, term_set: Path, sandbox: Sandbox) -> None:
+    change(kit / "fixtures/toy/items.toml", 'id = "shift-values"', 'id = "shift-moved"')
+    regenerate_term(toy_assignment(kit), term_set, SPRING, sandbox)
+    left = {path.relative_to(term_set).as_posix() for path in term_set.rglob("*") if path.is_file()}
+    assert left == {
+        "hidden/notes.txt",
+        "hidden/ramp-values.safetensors",
+        "items.toml",
+        "manifest.json",
+        "probes.py",
+        "public/ramp-values.safetensors",
+        "public/shift-moved.safetensors",
+    }
+
+
+@pytest.mark.long
+def test_replace_says_what_goes(kit: Path, term_set: Path) -> None:
+    done = autograder(kit, "fixtures", "regenerate", "--out", term_set, "--replace")
+    assert done.returncode == 0
+    assert f"autograder: this goes from {term_set}: the fixtures of toy, term 2027-spring, 6 files (" in done.stderr
+    assert "term" not in (manifest_of(term_set) or {})
+    assert (term_set / "hidden" / "notes.txt").is_file()
 
 
 # A term change of a real assignment, end to end

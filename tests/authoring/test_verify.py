@@ -20,8 +20,7 @@ from toy_kit import change, flip_a_byte, store_version, toy_assignment
 
 from autograder.authoring.fixtures.regenerate import regenerate
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.authoring.fixtures.terms import Term, regenerate_term
-from autograder.authoring.fixtures.verify import ENOUGH, difference_text, movement, regenerate_into, verify
+from autograder.authoring.fixtures.verify import ENOUGH, difference_text, movement, verify
 from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
 from autograder.sandbox.sandbox import Sandbox
@@ -145,28 +144,6 @@ def test_inputs_that_moved_are_rounding_in_their_last_digits_alone(kit: Path, fa
     assert movement(cases, cases[1:]) == (np.inf, "")
 
 
-# A term's set
-
-
-@pytest.mark.long
-def test_term_set_is_verified_only_with_its_secret(kit: Path) -> None:
-    secret = b"a secret of this course"
-    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret))
-    (kit / "another").write_bytes(secret + b"?")
-    found = verify(toy_assignment(kit), kit / "spring", secret)
-    assert (found.files, found.different) == (4, ())
-    for arguments, sentence in (
-        (("--fixtures", "spring"), "These are the fixtures of spring: give --secret-file"),
-        (("--fixtures", "spring", "--secret-file", "another"), "This is not the secret that the fixtures of spring"),
-    ):
-        done = autograder(kit, "fixtures", "verify", *arguments)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert sentence in done.stderr
-    flip_a_byte(kit / "spring" / RAMP)
-    with pytest.raises(FixtureError, match=r"ramp-values\.safetensors is not the file"):
-        verify(toy_assignment(kit), kit / "spring", secret)
-
-
 # What changed between two sets
 
 
@@ -177,12 +154,6 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
         f"B  {toy}: the open set, 3 cases",
         "All cases are the same.",
     ]
-
-
-def test_diff_of_terms_names_term_and_changed_cases(kit: Path, sandbox: Sandbox) -> None:
-    regenerate_term(toy_assignment(kit), kit / "spring", Term("2027-spring", b"a secret of this course"), sandbox)
-    lines = difference_text(kit / "fixtures/toy", kit / "spring").splitlines()
-    assert lines[1:] == [f"B  {kit / 'spring'}: term 2027-spring, 3 cases", "  ramp-large  is another one"]
 
 
 def test_cases_that_come_go_and_change_are_named(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:

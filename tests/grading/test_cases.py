@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from all_assignments import ASSIGNMENTS
+from observed import tensor
 
 from autograder.authoring.fixtures.stored_set import manifest_text
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.fixtures import Case, Expectation, decode, encode, read_fixtures
-from autograder.sandbox.calls import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation
 from autograder.vocabulary.errors import FixtureError
 
 HERE = Path("here.safetensors")
@@ -57,10 +58,6 @@ def case(name: str = "first-small", *expected: Expectation, **more: Any) -> Case
     inputs = {"x": np.arange(6.0).reshape(2, 3)}
     plain = Case(name, item, "f", f"title of {name}", "public", "probe", {}, inputs, expected or (VALUE,), {})
     return replace(plain, **more)
-
-
-def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
-    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
 
 
 VALUE = expectation(array=np.array([[1.5, -2.0, 0.25]]), axes=("batch", "trial"), dtype="float64", rtol=1e-6, atol=1e-8)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from observed import tensor
 
 from autograder.grading.compare import Mismatch, compare, error_holds, evaluate, fault_of
 from autograder.grading.fixtures import Expectation
@@ -30,11 +31,6 @@ def gradient(array: Array = WANTED, **more: Any) -> Expectation:
 
 def fact(name: str, expected: Any, **more: Any) -> Expectation:
     return Expectation("fact", name, f"the {name}", value=expected, message="{expected} {observed}", **more)
-
-
-def tensor(array: Any, *, requires_grad: bool = False) -> Returned:
-    array = np.asarray(array)
-    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
 
 
 def seen(out: Any = None, *, requires_grad: bool = False, **facts: Any) -> Observation:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from observed import tensor
 
 from autograder.grading.assignment import Item
 from autograder.grading.compare import compare
@@ -27,10 +28,6 @@ def value(array: Array = WANTED, **more: Any) -> Expectation:
     kind, name = more.pop("kind", "value"), more.pop("name", "out")
     what = more.pop("what", name)
     return Expectation(kind, name, what, axes, array.dtype.name, 1e-6, 1e-8, array=array, **more)
-
-
-def tensor(array: Array) -> Returned:
-    return Returned("tensor", "Tensor", array.dtype.name, array.shape, False, array)
 
 
 def judged(

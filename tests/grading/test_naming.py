@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from observed import tensor
 
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.known_mistakes import is_mistake, names_of_items
@@ -21,10 +22,6 @@ SAMPLES = Expectation("fact", "samples", "the samples", value=3, diagnosis=True)
 OTHER_ERROR = {"types": ["KeyError", "Exception"], "message": "window"}
 KEY_ERROR = Raised(("KeyError", "LookupError"), "", None, "")
 Seen = Observation | Raised
-
-
-def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
-    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
 
 
 def values(array: Array, **facts: Any) -> Observation:

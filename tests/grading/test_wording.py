@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from observed import tensor
 
 from autograder.grading.assignment import Item
 from autograder.grading.compare import compare
@@ -44,11 +45,6 @@ def fact(expected: Any, message: str, **more: Any) -> Expectation:
 def error(*mentions: str) -> Expectation:
     wanted = {"type": "ValueError", "mentions": list(mentions)}
     return Expectation("error", "calls", "compute_deltas with mode 'centred'", value=wanted)
-
-
-def tensor(array: Any, *, requires_grad: bool = False) -> Returned:
-    array = np.asarray(array)
-    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
 
 
 def case(*expected: Expectation, visibility: Visibility = "public") -> Case:
