@@ -93,20 +93,14 @@ class Oracle:
             counts[name] += 1
             return self.formulas[name](*placed, **named)
 
-        known = {**wide, **params.get("given", {})}
+        known = {**wide, **calling.unkeyed(params.get("given", {}))}
         known |= {name: functools.partial(counted, name) for name in self.formulas}
         arguments = {name: known[name] for name in params["arguments"]}
         returned = self._asked(self.function, arguments)
         if returned is None:
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
         if params.get("plain"):
-            try:
-                json.dumps(returned, allow_nan=False)
-            except (TypeError, ValueError) as cause:
-                told = f"what {self.function} returns is to be compared as it is, and its oracle returns"
-                right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
-                raise CaseFault(f"{told} {type(returned).__name__}, which cannot be stored", right) from cause
-            return {"result": returned}
+            return {"result": self.as_it_is(returned)}
         is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
         several = tuple(returned) if is_several else (returned,)
         if not isinstance(returned, dict) and len(several) != len(self.parts):
@@ -141,6 +135,24 @@ class Oracle:
             told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
             raise self._at_oracle(name, told, "the same arguments in the same order")
         return oracle(*bound.args, **bound.kwargs)
+
+    def as_it_is(self, returned: Any) -> Any:
+        """Make JSON of what the oracle returned, as a worker does; arrays and numbers of NumPy inside are plain."""
+
+        def listed(part: Any) -> Any:
+            if not isinstance(part, np.ndarray | np.generic) or (part is returned and not self.parts):
+                raise TypeError(f"in it stands {calling.kind_of(part)}")
+            return part.tolist()
+
+        if self.is_open:
+            return returned
+        try:
+            return json.loads(json.dumps(calling.keyed(returned), allow_nan=False, default=listed))
+        except (TypeError, ValueError) as cause:
+            told = f"what {self.function} returns is to be compared as it is, and its oracle returns"
+            right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
+            kind = calling.kind_of(returned)
+            raise CaseFault(f"{told} {kind}, which cannot be stored ({cause})", right) from cause
 
     def numbers(self, returned: Any, oracle: str) -> Array:
         """Make an array of what the oracle of that name returned."""

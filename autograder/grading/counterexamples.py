@@ -32,7 +32,7 @@ from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.hints import PUBLIC_PASS, START_THERE
 from autograder.grading.wording import UNTOLD, Place, in_file, is_unfinished
 from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
-from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
+from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH, unkeyed
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.report import ItemResult
@@ -500,7 +500,7 @@ def call_lines(case: Case, *, arrays: bool = True) -> list[str]:
     """
     params = case.params
     listed, formulas = params.get("arguments"), params.get("formulas", {})
-    known = {**case.inputs, **params.get("given", {}), **formulas}
+    known = {**case.inputs, **unkeyed(params.get("given", {})), **formulas}
     if case.probe != PROBE or not isinstance(listed, list) or not all(name in known for name in listed):
         return []
     lines = []

@@ -18,7 +18,7 @@ import numpy as np
 from autograder.grading.compare import Mismatch, expected_array, right_places
 from autograder.grading.fixtures import Case, Expectation
 from autograder.sandbox.calls import Observation, Outcome, Raised
-from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
+from autograder.sandbox.worker.calling import NUMPY, PYTHON, PYTHON_KEY, TORCH
 from autograder.vocabulary.text import visible
 
 UNTOLD = " Which one and where is not told of a hidden case."
@@ -284,7 +284,7 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
             return f"Nothing was seen of this: {what}."
         is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
         both = (json.loads(json.dumps(value, sort_keys=True)) for value in (expectation.value, observed))  # alike
-        wanted, seen = (repr(value) if is_result else plain(value) for value in both)
+        wanted, seen = (literal(value) if is_result else plain(value) for value in both)
         seen = visible(seen, MAX_SEEN)
         return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
     if expectation.diagnosis:
@@ -300,6 +300,19 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 
 def _is_unseen(observed: object) -> bool:
     return observed is None or observed == []
+
+
+def literal(value: object, depth: int = 100) -> str:
+    """Write JSON as Python, with the keys that `calling.keyed` wrote as text."""
+    match value:
+        case list() | dict() if not depth:
+            return "…"
+        case list():
+            return f"[{', '.join(literal(entry, depth - 1) for entry in value)}]"
+        case dict():
+            keys = {key: key if PYTHON_KEY.match(key) else repr(key) for key in value}
+            return "{" + ", ".join(f"{keys[key]}: {literal(entry, depth - 1)}" for key, entry in value.items()) + "}"
+    return repr(value)
 
 
 def plain(value: object, depth: int = MAX_DEPTH) -> str:

@@ -355,6 +355,9 @@ def test_dictionary_is_an_argument_of_further_calls() -> None:
     assert [returned["y 1"].item(), returned["y 2"].item()] == [1, 5]
 
 
+KEYS = {key: {1: []} for key in (3, "3", -0.5, "", "-", "None", None, (), ("a",), (1, ("'", True)), "'x'", "(", "a b")}
+
+
 @pytest.mark.parametrize(
     ("read", "value", "what"),
     [
@@ -368,6 +371,9 @@ def test_dictionary_is_an_argument_of_further_calls() -> None:
         (calling.kind_of, np.float64(2.0), "a number"),
         (calling.kind_of, True, "a truth value"),
         (calling.kind_of, np.bool_(True), "a NumPy array"),
+        (calling.keyed, {3: {"3": 1}, ("a", 1): (2,)}, {"3": {"'3'": 1}, "('a', 1)": [2]}),
+        (lambda value: calling.unkeyed(calling.keyed(value)), KEYS, KEYS),
+        (lambda value: calling.unkeyed({"3d": {"(": value}}), 1, {"3d": {"(": 1}}),
         (lambda value: calling.parts_of(value, ["y"], "torch")["y"].item(), np.float64(0.1), 0.1),
     ],
 )

@@ -22,13 +22,92 @@ from autograder.vocabulary.errors import FixtureError
 
 CHAPTER = (KIT / "fixtures" / "README.md").read_text(encoding="utf-8").partition("\n## What can be graded\n")[2]
 SECTIONS = {text.partition("\n")[0]: text for text in CHAPTER.partition("\n## ")[0].split("\n### ")[1:]}
+SECTIONS_OF_OUR_OWN = {
+    "parts of several kinds": """
+```python
+# solution
+def served(queue, limit):
+    first = queue[:limit]
+    del queue[:limit]
+    return {"total": sum(first), "turn": {number: place for place, number in enumerate(first)}}
+
+# functions.py
+Function(
+    "served",
+    {"queue": "other", "limit": "int"},
+    {"total": "float", "turn": None, "queue afterwards": None},
+    sizes={},
+    draws={"usual": lambda rng: {"queue": rng.permutation(6).tolist(), "limit": 4}},
+    values="python",
+)
+
+# oracle.py
+def served(queue, limit):
+    turn = {number: place for place, number in zip(range(limit), queue)}
+    return {"total": math.fsum(turn), "turn": turn, "queue afterwards": np.array(queue[limit:])}
+```
+
+*Laws:* `values`, `unmodified`, `signature`.
+""",
+    "an argument that may be None": """
+```python
+# solution
+def halves(values, out=None):
+    return np.divide(values, 2, out=out)
+
+# functions.py
+Function(
+    "halves",
+    {"values": "float[step]", "out": "float[step]"},
+    {"result": "float[step]", "out afterwards": "float[step]"},
+    sizes={"step": (1, 3, 5)},
+    draws={
+        "usual": lambda rng, step: {"values": rng.uniform(1, 2, step), "out": np.zeros(step)},
+        "without": lambda rng, step: {"values": rng.uniform(1, 2, step), "out": None},
+    },
+    defaults={"out": None},
+    values="numpy",
+)
+
+# oracle.py
+def halves(values, out=None):
+    return values * 0.5, values * 0.5
+```
+
+*Laws:* `values`, `sizes`, `unmodified`, `signature`. *Draws:* `usual`, `without`.
+""",
+    "dictionaries as arguments": """
+```python
+# solution
+def sums(table):
+    return [[row, sum(value for (at, _), value in table.items() if at == row)] for row in {at for at, _ in table}]
+
+# functions.py
+Function(
+    "sums",
+    {"table": "other"},
+    None,
+    sizes={},
+    draws={"usual": lambda rng: {"table": {(row, column): int(rng.integers(9)) for row in (1, 2) for column in "ab"}}},
+    values="python",
+)
+
+# oracle.py
+def sums(table):
+    return [[1, table[1, "a"] + table[1, "b"]], [2, table[2, "b"] + table[2, "a"]]]
+```
+
+*Laws:* `values`, `unmodified`, `signature`.
+""",
+}
+EXAMPLES = SECTIONS | SECTIONS_OF_OUR_OWN
 WRONG = {  # section → a part of the solution, and what a wrong answer has there
     "Changes in place": ("np.clip(values, -bound, bound, out=values)", "values = np.clip(values, -bound, bound)"),
     "Functions as arguments": ("function(start) +", "function(start) + 0 * function(start) +"),
     "Callbacks": ("    visit(name)", ""),
     "Functions as results": ("second(first(x))", "first(second(x))"),
     "Truth values, masks, None": ("if bound is None", "if not bound"),
-    "Text, dictionaries, nested containers": ("setdefault(word[0], [])", "setdefault(word[0].upper(), [])"),
+    "Text, dictionaries, nested containers": ("setdefault(len(word), [])", "setdefault(str(len(word)), [])"),
     "Exceptions": ("LookupError", "ValueError"),
     "Other objects": ("points = {start}", "points = {Point(0, 0)}"),
     "Classes": ("self.kept = []", "self.kept = ['']"),
@@ -37,6 +116,9 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "Distributions": ("rng.random() < epsilon", "rng.random() < epsilon / 2"),
     "Plots and printed text": ("range(1, len(rewards) + 1)", "range(len(rewards))"),
     "Data frames": (".sum()", ".max()"),
+    "parts of several kinds": ("    del queue[:limit]", ""),
+    "an argument that may be None": ("out=out", ""),
+    "dictionaries as arguments": ("if at == row", "if at == str(row)"),
 }
 IMPORTS = {  # of each file, besides those that the chapter leaves out
     "solution": "from dataclasses import dataclass\n",
@@ -109,7 +191,7 @@ def check_graded(folder: Path, stored: Path, kind: str, solution: str, sandbox: 
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    folder, solution = built(kind, SECTIONS[kind], tmp_path)
+    folder, solution = built(kind, EXAMPLES[kind], tmp_path)
     faults = [fault.text for fault in reading_faults(folder)]
     assert [text for text in faults if "README" not in text and "marked" not in text] == []
     regenerate(load_assignment(folder), folder, sandbox=sandbox)
@@ -119,7 +201,7 @@ def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, san
 @pytest.mark.long
 @pytest.mark.parametrize("kind", WRONG)
 def test_example_of_a_kind_goes_through_a_term(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    folder, solution = built(kind, SECTIONS[kind], tmp_path)
+    folder, solution = built(kind, EXAMPLES[kind], tmp_path)
     regenerate(load_assignment(folder), folder, sandbox=sandbox)
     (tmp_path / "term").mkdir()
     regenerate_term(
@@ -138,4 +220,4 @@ def test_optional_argument_that_no_case_leaves_out_is_refused(tmp_path: Path, sa
 
 
 def test_each_kind_of_the_chapter_is_tried() -> None:
-    assert SECTIONS.keys() == WRONG.keys()
+    assert EXAMPLES.keys() == WRONG.keys()

@@ -17,7 +17,14 @@ from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.hints import Failure, hint_of
 from autograder.grading.judging import Judged
-from autograder.grading.wording import MAX_MESSAGE, about_exception, about_mismatch, about_outcome, about_updates
+from autograder.grading.wording import (
+    MAX_MESSAGE,
+    about_exception,
+    about_fact,
+    about_mismatch,
+    about_outcome,
+    about_updates,
+)
 from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned, Status
 from autograder.vocabulary.report import Visibility
 from autograder.vocabulary.text import INVISIBLE
@@ -155,6 +162,13 @@ def test_fact_is_told_in_case_s_own_words() -> None:
         == "Should be [3, [nothing, True], {a: 1}]; yours: {a: [1, nothing], b: c}."
     )
     assert message(expected) == "Should be [3, [nothing, True], {a: 1}]; yours: nothing."
+
+
+def test_result_is_told_as_python() -> None:
+    expected = replace(fact({"3": ["a"], "('b', 1)": None, "'3'": 0}, "{expected}; yours: {observed}."), name="result")
+    wanted = "{'3': 0, ('b', 1): None, 3: ['a']}"
+    assert about_fact(expected, {"a": True}, reveal=True) == f"{wanted}; yours: {{'a': True}}."
+    assert "…" in about_fact(expected, json.loads('[{"a":' * 400 + "1" + "}]" * 400), reveal=True)
 
 
 @pytest.mark.parametrize("hidden", [False, True])

@@ -15,6 +15,7 @@ from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.authoring.laws.declaration import Arguments, Error, Function
 from autograder.authoring.laws.laws import ELSEWHERE, Call, Law
 from autograder.sandbox.calls import Array
+from autograder.sandbox.worker.calling import keyed
 from autograder.vocabulary.report import Visibility
 
 LAYOUTS = ("transposed", "sliced")  # ways to pass arrays
@@ -48,7 +49,12 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
     changes = [part.removesuffix(f" {AFTERWARDS}") for part in parts if part.endswith(f" {AFTERWARDS}")]
     formulas = {name: one for name, one in arguments.items() if isinstance(one, Formula)}
     arrays = [name for name, one in arguments.items() if isinstance(one, np.ndarray)]  # a draw may leave out some
-    inputs = {name: np.asarray(one) for name, one in arguments.items() if name in arrays or is_numbers(one)}
+    as_is = [part for part, axes in parts.items() if axes is None]
+    inputs = {
+        name: np.asarray(one)
+        for name, one in arguments.items()
+        if name in arrays or (is_numbers(one) and f"{name} {AFTERWARDS}" not in as_is)
+    }
     raises: Mapping[str, Error] = options.get("raises", {})
 
     def instead(stated: Any) -> Any:
@@ -63,9 +69,10 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
 
     leaves = tracked("leaves", function.leaves, "gradient")
     stated = {
-        "given": {name: one for name, one in arguments.items() if name not in inputs and name not in formulas},
+        "given": {name: keyed(one) for name, one in arguments.items() if name not in inputs and name not in formulas},
         "plain": declared is None and not raises,
         "changes": changes,
+        "as_is": [part for part in as_is if part.removesuffix(f" {AFTERWARDS}") not in changes],
         "leaves": leaves,
         "constants": tracked("constants", function.constants, "constants"),
         "by_name": [name for name in function.by_name if name in arguments],
@@ -113,7 +120,7 @@ class Judged:
 
     planned: Planned
     oracle: Oracle
-    parts: Mapping[str, str]
+    parts: Mapping[str, str | None]
     options: Mapping[str, Any]
 
     def __call__(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
@@ -151,7 +158,7 @@ class Judged:
         """Expect what comes back: values and gradients; kind, calls and gradients of constants as facts."""
         function, aspects = self.planned.function, self.planned.aspects
         names = [name for name in function.arguments if name in params["arguments"] or name in function.defaults]
-        left_out = {name: default for name, default in function.defaults.items() if name not in inputs}
+        left_out = {name: keyed(default) for name, default in function.defaults.items() if name not in inputs}
         complete = {**params, "arguments": names, "given": {**left_out, **params.get("given", {})}}
         answer = self.oracle.answer(inputs, complete)
         message = f"{function.name} should return {{expected}}, but returned {{observed}}."
@@ -211,7 +218,7 @@ class Judged:
     def _kept(self, one: Expectation) -> Expectation | None:
         """Leave out a value that no law of the item looks at, or forgive it what none does."""
         if one.kind == "fact":
-            return one
+            return one if self._is_judged(one) or one.name not in self.parts else None
         aspects = self.planned.aspects if self._is_judged(one) else self.planned.aspects - {"values"}
         if not self._is_judged(one) and "dtype" not in aspects:
             return None
@@ -233,12 +240,15 @@ class Judged:
                 raise CaseFault(f"{name!r} is not among the parts that {function.name} returns", parts)
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {function.name}"
             argument = name.removesuffix(f" {AFTERWARDS}")
+            message = f"{what.removeprefix('the ')} should be {{expected}}, but is {{observed}}."
             if name not in params["returns"]:
                 what = f"{argument} after the call"
-                if argument not in inputs:  # texts, a dictionary
-                    message = f"{argument} should be {{expected}} after the call, but is {{observed}}."
-                    yield fact(name, what, answer[name], message)
-                    continue
+                message = f"{argument} should be {{expected}} after the call, but is {{observed}}."
+                if argument not in inputs and params.get("given", {}).get(argument) is None:
+                    continue  # None, or it is left out
+            if axes is None or (name not in params["returns"] and argument not in inputs):
+                yield fact(name, what, self.oracle.as_it_is(answer[name]), message)
+                continue
             array, dtype = self.oracle.numbers(answer[name], function.name), usual
             if array.dtype.kind == "b" and function.values == "torch":
                 dtype = "bool"

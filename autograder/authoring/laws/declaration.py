@@ -78,8 +78,8 @@ class Function:
     name        of the student's function and of the oracle's; the oracle's gradients are those of `<name>_gradient`
     arguments   in order: "float[batch trial]", "int[run 2]", "bool[...]", "float", "int", "word", "function", "other".
                 An axis can be as long as two others together: "float[prompt*trial pos]"
-    returns     shape of what comes back, {name: shape} of several; None where it is compared as it is. A function of
-                the arguments where it depends on them
+    returns     shape of what comes back, {name: shape} of several; None in place of a shape where it is compared as it
+                is. A function of the arguments where it depends on them
     sizes       axis → its least, public and hidden size; no two public ones and no two hidden ones alike
     fits        whether sizes are small enough, where a function goes through everything that they allow
     least       draw → {axis: its least size there}, where that is another: {"normalized": {"trial": 2}}
@@ -114,7 +114,7 @@ class Function:
 
     name: str
     arguments: Mapping[str, str]
-    returns: str | Mapping[str, str] | Callable[[Arguments], str | Mapping[str, str]] | None
+    returns: str | Mapping[str, str | None] | Callable[[Arguments], str | Mapping[str, str | None]] | None
     sizes: Mapping[str, tuple[int, int, int]]
     draws: Mapping[str, Draw]
     fits: Callable[[Mapping[str, int]], bool] = lambda sizes: True
@@ -180,13 +180,13 @@ class Function:
         """Tell whether an argument is a floating array."""
         return self.arguments[argument].startswith("float[")
 
-    def parts(self, arguments: Arguments) -> dict[str, str] | None:
-        """Name the axes of each part that comes back, such as "row column"; None where it is compared as it is."""
+    def parts(self, arguments: Arguments) -> dict[str, str | None] | None:
+        """Name the axes of each part that comes back, such as "row column"; None of what is compared as it is."""
         returns = self.returns(arguments) if callable(self.returns) else self.returns
         if returns is None:
             return None
         several = returns if isinstance(returns, Mapping) else {self.name: returns}
-        return {name: axes_of(shape) for name, shape in several.items()}
+        return {name: None if shape is None else axes_of(shape) for name, shape in several.items()}
 
     def sized(self, place: Literal[0, 1, 2]) -> dict[str, int]:
         """Say the least, public or hidden sizes."""

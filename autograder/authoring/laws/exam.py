@@ -22,6 +22,7 @@ from autograder.authoring.laws.declaration import USUAL, Function, Written
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.counterexamples import Trial
+from autograder.sandbox.worker.calling import unkeyed
 from autograder.vocabulary.report import Visibility
 
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
@@ -242,7 +243,7 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
 def _words(draft: Draft) -> dict[str, str]:
     """Write each argument of a call, in order, as a student may type it; an input is a place to be filled."""
     words = {name: f"{{{name}}}" for name in draft.inputs}
-    words |= {name: repr(one) for name, one in draft.params.get("given", {}).items()}
+    words |= {name: repr(one) for name, one in unkeyed(draft.params.get("given", {})).items()}
     formulas = draft.params.get("formulas", {}).items()
     words |= {name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in formulas}
     return {name: words[name] for name in draft.params["arguments"]}

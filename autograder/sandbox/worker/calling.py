@@ -13,6 +13,7 @@ need no torch. This runs beside student code and judges nothing.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
 import functools
@@ -20,6 +21,7 @@ import inspect
 import itertools
 import json
 import math
+import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +34,7 @@ MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 CACHED = type(functools.cache(len))  # of functions behind `functools.cache` or `lru_cache`
+PYTHON_KEY = re.compile(r"[-\d('\"]|(?:None|True|False|inf|nan)$")  # how keys begin that are written as Python is
 NOISE = 1e-3, 1e-6  # relative and absolute: above what cases allow, or it would hide that two ways differ
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
@@ -51,10 +54,11 @@ def call(
     params["also"]        {label: {"without": …, "bound": …, "sliced": …, "graphs": …}}: further calls with the same
                           numbers, passed like this; what they return is "<part> <label>". Where the first call raises,
                           nothing is
-    params["given"]       {argument: number, text, list, …}
+    params["given"]       {argument: number, text, list, …}, as `keyed` writes them
     params["values"]      "torch", "numpy" or "python": what the inputs are, and what is to come back. They travel as
                           tensors for the first, as arrays for the others
     params["returns"]     names for what it returns: one, or one for each part of a tuple or key of a dictionary
+    params["as_is"]       those of them that are compared as they are: facts of that name
     params["changes"]     arguments that it changes in place: "<name> afterwards" is then a part of what comes back
     params["exact"]       whether tensors alone will do: a number is none then, and of more than one number there are no
                           gradients
@@ -83,7 +87,7 @@ def call(
         return _call_in_several_ways(student, inputs, params, own)
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
     formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
-    named = {**_inputs(inputs, params), **copy.deepcopy(dict(params.get("given", {}))), **formulas, **(own or {})}
+    named = {**_inputs(inputs, params), **unkeyed(params.get("given", {})), **formulas, **(own or {})}
     differentiable = (*params.get("leaves", ()), *params.get("constants", ()))
     leaves = {name: named[name].requires_grad_() for name in differentiable}
     if params.get("results"):  # tensors that were computed, as a model's are: one may write into them
@@ -132,11 +136,11 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     """
     before = _random_states()
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
-    first = {**params.get("given", {}), **inputs}
+    first = {**unkeyed(params.get("given", {})), **inputs}
     changed = [name for name in params.get("changes", ()) if name in inputs]
     rounds, afterwards = [first], []
     for entry in params["calls"]:
-        others = {name: inputs[value["input"]] if name in inputs else value for name, value in entry.items()}
+        others = {name: inputs[value["input"]] if name in inputs else unkeyed(value) for name, value in entry.items()}
         rounds.append(first | others)
     answers = []
     for named in rounds:
@@ -182,7 +186,8 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
     Where it answers otherwise when it is made again, every way has the first answer: which way it is made is not the
     fault then.
     """
-    names = [*params["returns"], *(f"gradient {name}" for name in params.get("leaves", ()))]
+    names = [name for name in params["returns"] if name not in params.get("as_is", ())]
+    names += [*(f"gradient {name}" for name in params.get("leaves", ()))]
     names += [f"{name} afterwards" for name in params.get("changes", ()) if name in inputs]
 
     def answer(way: Named) -> dict[str, Any]:
@@ -203,7 +208,8 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
             raise raised
     by_label = {"": first} | {f" {label}": parts for label, (parts, _) in zip(params["also"], several, strict=True)}
     returned = {f"{name}{label}": parts[name] for label, parts in by_label.items() for name in names}
-    return returned, {f"result{label}": parts["result"] for label, parts in by_label.items() if "result" in parts}
+    results = by_label.items() if params.get("plain") else ()
+    return returned, {f"result{label}": parts["result"] for label, parts in results}
 
 
 def _seen(
@@ -217,7 +223,10 @@ def _seen(
         facts |= {"result": _plain(answer), "parts": _parts_in(answer)}
     elif params["returns"]:
         exact = params.get("exact", False)
-        parts = parts_of(answer, params["returns"], values, exact=exact, beside=inputs.values())
+        parts = parts_of(
+            answer, params["returns"], values, exact=exact, beside=inputs.values(), as_is=params.get("as_is", ())
+        )
+        facts |= {name: _plain(parts.pop(name)) for name in params.get("as_is", ())}
         several = [parts[name] for name in params.get("gradients_of", [*parts][:1])]
         output = several[0] if len(several) == 1 else None
         if len(several) > 1 and all(map(_is_tensor, several)):
@@ -376,7 +385,13 @@ def _parts_in(answer: Any) -> list[str] | None:
 
 
 def parts_of(
-    answer: Any, names: Sequence[str], values: str, *, exact: bool = False, beside: Iterable[Any] = ()
+    answer: Any,
+    names: Sequence[str],
+    values: str,
+    *,
+    exact: bool = False,
+    beside: Iterable[Any] = (),
+    as_is: Collection[str] = (),
 ) -> dict[str, Any]:
     """Split what was returned by name, into tensors or arrays, or where `exact` as it is; nothing of too many or few.
 
@@ -384,17 +399,17 @@ def parts_of(
     """
     dtype = next((array.dtype for array in beside if _is_tensor(array) and array.is_floating_point()), None)
 
-    def part(value: Any) -> Any:
-        made = value if exact else _part(value, values)
+    def part(name: str, value: Any) -> Any:
+        made = value if exact or name in as_is else _part(value, values)
         return made if made is value or dtype is None else made.to(dtype)
 
     if len(names) <= 1:
-        return {name: part(answer) for name in names}
+        return {name: part(name, answer) for name in names}
     if isinstance(answer, dict):
-        return {name: part(answer.get(name)) for name in names}
+        return {name: part(name, answer.get(name)) for name in names}
     if not isinstance(answer, tuple | list) or len(answer) != len(names):
         return dict.fromkeys(names)
-    return {name: part(value) for name, value in zip(names, answer, strict=True)}
+    return {name: part(name, value) for name, value in zip(names, answer, strict=True)}
 
 
 def _part(part: Any, values: str) -> Any:
@@ -469,12 +484,43 @@ def _numbers(values: Any, kind: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON makes of it, or its kind. Tuples are lists, keys are text."""
+    """Return what JSON makes of it, or its kind. Tuples are lists."""
     try:
-        text = json.dumps(value, allow_nan=False)
+        text = json.dumps(keyed(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return kind_of(value)
     return json.loads(text) if len(text) <= MAX_RESULT else kind_of(value)
+
+
+def keyed(value: Any) -> Any:
+    """Write each key as text, for JSON: text as it is, unless it reads like Python; all else as Python writes it.
+
+    Raises TypeError of a key that is neither text, a number, a truth value, None nor a tuple of these.
+    """
+    if isinstance(value, dict):
+        return {_key(key): keyed(entry) for key, entry in value.items()}
+    return [keyed(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def _key(key: Any, *, inside: bool = False) -> str:
+    if isinstance(key, str) and not (inside or PYTHON_KEY.match(key)):
+        return key
+    if isinstance(key, tuple):
+        return f"({', '.join(_key(part, inside=True) for part in key)}{',' * (len(key) == 1)})"
+    kinds: Sequence[Any] = (str, bool, int, float, type(None))
+    for kind in kinds:
+        if isinstance(key, kind):
+            return str(kind.__repr__(key))
+    raise TypeError(f"a key of type {type(key).__name__}")
+
+
+def unkeyed(value: Any) -> Any:
+    """Return a copy with the keys that `keyed` wrote as text."""
+    if isinstance(value, dict):
+        keys = {key: attempt(functools.partial(ast.literal_eval, key)) for key in value if PYTHON_KEY.match(key)}
+        known = {key: made for key, (made, error) in keys.items() if error is None}
+        return {known.get(key, key): unkeyed(entry) for key, entry in value.items()}
+    return [unkeyed(entry) for entry in value] if isinstance(value, list) else copy.deepcopy(value)
 
 
 def _are_alike(left: Any, right: Any) -> bool:
