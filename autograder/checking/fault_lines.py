@@ -17,15 +17,14 @@ from dataclasses import replace
 
 from autograder.checking.repairs import Repair, Text, words_of
 from autograder.grading.compare import compare
-from autograder.grading.details import Details
 from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.sandbox.workers import Worker
-from autograder.submissions.submission import BREAK, UNPARSABLE, Submission, outlined
+from autograder.submissions.submission import BREAK, UNPARSABLE, Submission
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import ItemResult
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
 # Changes of one function; of one with many variables, as a training loop. They are counted since a mark must not depend
@@ -40,12 +39,6 @@ AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters 
 # As `Submission.place` words it.
 TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
 NUMBER = re.compile(r"\d+")
-
-
-def grade_and_mark(grader: Grader, submission: Submission, sandbox: Sandbox) -> tuple[Report, Details]:
-    """Grade one submission, and collect what its page shows, the lines of its failed items among it."""
-    report, details = grader.grade_and_show(submission, sandbox)
-    return report, replace(details, lines=fault_lines(grader, submission, report.items, sandbox))
 
 
 def fault_lines(
@@ -91,7 +84,7 @@ def line_in_message(message: str, submission: Submission) -> int | None:
 
 def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[str]:
     """Show a failed item's line and two lines around it, or say which function it is in."""
-    function = outlined(submission).get(item.function)
+    function = submission.functions.get(item.function)
     if item.verdict in ("passed", "missing", "not_graded") or function is None or item.is_withheld:
         return []
     if line is None:

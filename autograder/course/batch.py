@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.checking.fault_lines import grade_and_mark
+from autograder.checking.fault_lines import fault_lines
 from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Run, open_results
 from autograder.grading.details import Details
@@ -68,7 +68,9 @@ def grade_all(
         submission, kept = read(candidate, [sandbox.layers])
         if kept is not None:
             return kept
-        return keep(candidate, submission, *grade_and_mark(grader, submission, sandbox))
+        report, details = grader.grade_and_show(submission, sandbox)
+        lines = fault_lines(grader, submission, report.items, sandbox)
+        return keep(candidate, submission, report, replace(details, lines=lines))
 
     def to_grade(cluster: Cluster) -> Iterator[tuple[int, Submission]]:
         for index, candidate in enumerate(ordered):

@@ -22,9 +22,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from autograder.checking.fault_lines import grade_and_mark
+from autograder.checking.fault_lines import fault_lines
 from autograder.course.results import kit
 from autograder.grading.details import Details
 from autograder.grading.grader import Grader, not_graded
@@ -305,8 +306,9 @@ def grade_in_worker(run: str, submission: Submission) -> tuple[str, tuple[bytes,
     if bench is None:
         return get_worker().address, None
     with bench.sandbox() as sandbox:
-        report, details = grade_and_mark(bench.grader, submission, sandbox)
-    return get_worker().address, (to_bytes(report), details)
+        report, details = bench.grader.grade_and_show(submission, sandbox)
+        lines = fault_lines(bench.grader, submission, report.items, sandbox)
+    return get_worker().address, (to_bytes(report), replace(details, lines=lines))
 
 
 def dismiss(run: str) -> None:

@@ -23,7 +23,7 @@ from autograder.grading.judging import WORST_FIRST, Judge, load_failure, withhol
 from autograder.grading.known_mistakes import names_of_items
 from autograder.grading.wording import about_updates, which_case
 from autograder.sandbox.calls import Program
-from autograder.submissions.submission import Submission, outline, outlined, quoted, written
+from autograder.submissions.submission import Submission, outline, quoted, written
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo
 
@@ -154,7 +154,6 @@ class Grading:
         until = time.perf_counter() + chosen.budget
         text, allowed = (submission.source, grader.given, grader.probes), chosen.only_packages
         self.program = Program(chosen.module, *text, chosen.needs_torch, allowed, until=until)
-        self.functions = outlined(submission)
         requests = fixtures.requests(tuple(items))
         outcomes = sandbox.run(self.program, list(requests.values()), load_timeout=chosen.load_timeout)
         self.outcomes = dict(zip(requests, outcomes, strict=True))
@@ -204,7 +203,7 @@ class Grading:
         chosen, verdicts = self.grader.assignment, self.judged[item.id]
         failing = [one for one in verdicts if not one.passed]
         first = next((one for one in failing if not one.withheld), failing[0])
-        code = written(self.submission.source, self.functions)
+        code = written(self.submission.source, self.submission.functions)
         elsewhere = item_to_start_with(chosen.items, first, self.judged, code)
         if first.withheld:
             return Failure(item, first, elsewhere=elsewhere)
@@ -220,7 +219,7 @@ class Grading:
             names=names,
             hints=self.grader.fixtures.hints,
             updates=about_updates(first.case, seen) if first.mismatch and seen else "",
-            other_default=other_default([one.case for one in failing], handed_out, self.functions),
+            other_default=other_default([one.case for one in failing], handed_out, self.submission.functions),
             elsewhere=elsewhere,
             is_first=item.id == next((one.case.item for one in wrong if not self.names.get(one.case.item)), ""),
             law_alone=all(one.case.hint == first.case.hint for one in wrong),
@@ -242,7 +241,7 @@ class Grading:
         pictures = [picture_of(case, self.outcomes[case.id]) for case in fixtures.cases if case.id in failed]
         wrong = [item for item in results if item.verdict == "failed"]
         unknown = [item for item in wrong if not item.mistakes and not item.is_withheld]
-        code = written(submission.source, self.functions)
+        code = written(submission.source, submission.functions)
         return replace(
             details,
             curves=tuple(drawn),

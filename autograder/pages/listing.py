@@ -17,7 +17,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from autograder.checking.fault_lines import line_in_message
-from autograder.submissions.submission import BREAK, Submission, outlined
+from autograder.submissions.submission import BREAK, Submission
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.text import counted, visible
 
@@ -125,7 +125,7 @@ def listing_of(
     items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
     cause_at = line_in_message(report.cause, submission)
     text = _Text(submission, items, cause_at, room)
-    defined = {name: function for name, function in outlined(submission).items() if name in functions}
+    defined = {name: function for name, function in submission.functions.items() if name in functions}
     spans = {name: (function.first, function.last) for name, function in defined.items()}
 
     def is_marked(name: str) -> bool:

@@ -34,7 +34,7 @@ from autograder.authoring.handout.notebook import (
 from autograder.authoring.handout.release import notebook_of
 from autograder.grading.assignment import Assignment
 from autograder.submissions.reading import read_limited, written_cells_limited
-from autograder.submissions.submission import BREAK, Candidate, Function, outlined
+from autograder.submissions.submission import BREAK, Candidate, Function
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, open_regular, write_atomically
 from autograder.vocabulary.report import ItemResult, Report
@@ -157,7 +157,7 @@ def _write(app: Any, gradebook: Any, assignment: Assignment, report: Report, exp
     work = read_limited(candidate, module, assignment.untouched_source())
     if work.sha256 == report.submission.sha256:
         cells = written_cells_limited(candidate, module, assignment.functions)
-        handed = Handed(work.source, words_in(cells, template), outlined(work))
+        handed = Handed(work.source, words_in(cells, template), work.functions)
     else:
         handed = Handed(changed=True)
 

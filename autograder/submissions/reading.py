@@ -137,7 +137,7 @@ def _submission(candidate: Candidate, file: HandedFile, text: Text) -> Submissio
     if len(notes) > MAX_NOTES:
         notes = (*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more notes are left out here")
     problem = file.problem or (f"{quoted(file.shown)} {text.problem}" if text.problem else "")
-    of_file = {"problem": problem, "fault": file.fault, "notes": notes}
+    of_file = {"problem": problem, "fault": file.fault, "notes": notes, "functions": {}}
     return Submission(candidate.student, file.shown, hashlib.sha256(file.data).hexdigest(), **vars(text) | of_file)
 
 

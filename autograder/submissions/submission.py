@@ -101,7 +101,7 @@ class Submission:
     unread_cells   those cells, whatever they would define
     identity       see `Report.identity`
     defines        functions of the course that the file seems to define, before anything was cut out
-    functions      functions of the handout that `source` defines, each where it is defined last; None: nobody looked
+    functions      what `source` defines, each where it is defined last; in what was handed in, what is graded
     """
 
     student: str
@@ -117,7 +117,12 @@ class Submission:
     unread_cells: tuple[UnreadCell, ...] = ()
     identity: str = ""
     defines: tuple[str, ...] = ()
-    functions: Mapping[str, Function] | None = None
+    functions: Mapping[str, Function] = field(default=None)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        """Look for the functions of a text that was never handed in."""
+        if self.functions is None:
+            object.__setattr__(self, "functions", outline(self.source))
 
     def place(self, line: int) -> str:
         """Say where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""
@@ -225,11 +230,6 @@ def outline(source: str, names: tuple[str, ...] = ()) -> Mapping[str, Function]:
                     literals[parameter.arg] = written_out
             functions[node.name] = Function(first, node.lineno, node.end_lineno or node.lineno, docstring, literals)
     return functions
-
-
-def outlined(submission: Submission) -> Mapping[str, Function]:
-    """Return the functions that reading a submission has found, or all of a text that was never handed in."""
-    return outline(submission.source) if submission.functions is None else submission.functions
 
 
 def written(source: str, functions: Mapping[str, Function]) -> dict[str, str]:

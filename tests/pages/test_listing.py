@@ -113,7 +113,8 @@ NOTE = "cell 7 was left out: it has a syntax error on its line 3"
 
 def with_broken_cell(source: str = NOTEBOOK.source, line: int = 3, code: str = BROKEN) -> Submission:
     cell = UnreadCell(7, code, line, NOTE)
-    return replace(NOTEBOOK, source=source, unread={"two": NOTE}, unread_cells=(cell,))
+    functions = NOTEBOOK.functions if source else {}
+    return replace(NOTEBOOK, source=source, functions=functions, unread={"two": NOTE}, unread_cells=(cell,))
 
 
 def test_unreadable_cell_is_marked_at_its_fault() -> None:
