@@ -12,6 +12,7 @@ import contextlib
 import functools
 import hashlib
 import platform
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping
@@ -20,25 +21,33 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from autograder.authoring.catalogue import parsed
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.files import ENGINE, PRIVATE
 
 MISTAKES = "hidden/mistakes.json"  # slug → `digest_of_mistake`, of what the stored cases were made with
 MOST_RESULTS = 100_000  # of an assignment; those that were not asked for longest go
-# Packages that a result depends on
-DECIDING = ("authoring", "checking", "grading", "sandbox", "submissions", "vocabulary")
+NAMED = re.compile(r"(autograder[\w.]*)(?: import (\([^)]*\)|.*))?")
 
 
 @dataclass(frozen=True)
 class ResultCache:
-    """A table of results in a file; without one, or where it cannot be used, no result is known and none is kept."""
+    """A table of results in a file; without one, or where it cannot be used, no result is known and none is kept.
+
+    engine   digest of what every result depends on beside the parts of its key
+    """
 
     path: Path | None = None
+    engine: str = ""
 
     @classmethod
-    def of(cls, folder: Path | None, assignment: Assignment) -> ResultCache:
-        """Return the assignment's own in that folder."""
-        return cls(folder and folder / f"{assignment.name}.sqlite")
+    def of(cls, folder: Path | None, assignment: Assignment, work: str) -> ResultCache:
+        """Return the assignment's own in that folder, of results that the module `work` makes."""
+        return cls(folder / f"{assignment.name}.sqlite", engine_digest(assignment, work)) if folder else cls()
+
+    def key(self, *parts: object) -> str:
+        """Return the key of a result that depends on these parts."""
+        return digest(self.engine, *parts)
 
     def known(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the results that are known under these keys."""
@@ -77,17 +86,30 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def engine_digest(assignment: Assignment) -> str:
-    """Digest what every result of the assignment depends on beside the text that is run, and the case."""
-    files = (path for name in DECIDING for path in (ENGINE / name).rglob("*.py"))
-    engine = {path.relative_to(ENGINE).as_posix(): path.read_bytes() for path in sorted(files)}
-    packages = {}
+def engine_digest(assignment: Assignment, work: str) -> str:
+    """Digest what every result depends on that this module makes: the engine, packages, machine, given modules."""
+    packages, engine = {}, sorted(imported_texts(work).items())
     for name in ("torch", "numpy", "safetensors", "einops"):
         with contextlib.suppress(PackageNotFoundError):  # grading itself says what is missing
             packages[name] = version(name)
     machine = platform.python_version(), platform.node()  # another processor may round otherwise
     given = assignment.given_sources(), assignment.probes_source(), assignment.needs_torch, assignment.only_packages
     return digest(engine, packages, machine, given)
+
+
+def imported_texts(module: str) -> dict[str, str]:
+    """Map a module of the kit, and each that its text or another's names, as workers do in strings, to its text."""
+    texts, left = dict[str, str](), {module}
+    while left:
+        name = left.pop()
+        path = ENGINE.joinpath(*name.split(".")[1:])
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name not in texts and path.is_file():  # else it names what stands in a module
+            texts[name] = path.read_text(encoding="utf-8")
+            left.add(name.rpartition(".")[0])
+            for package, names in NAMED.findall(texts[name]):
+                left |= {package, *(f"{package}.{one}" for one in re.findall(r"\w+", names))}
+    return texts
 
 
 def digest_of_mistake(solution: str, function: str, text: str) -> str:
@@ -120,7 +142,7 @@ def _statements(solution: str) -> list[tuple[str, set[str], str]]:
 @functools.cache
 def names_of(text: str) -> set[str]:
     """Every name that a text uses."""
-    return names_in(ast.parse(text))
+    return names_in(parsed(text))
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -133,7 +155,7 @@ def may_keep_something(text: str) -> bool:
 
     So do `f.last = answer`, `global`, a default that is made once, a decorator, and what stands beside the functions.
     """
-    tree = ast.parse(text)
+    tree = parsed(text)
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
         match node:

@@ -21,6 +21,7 @@ from autograder.vocabulary.errors import FixtureError, KitError
 from autograder.vocabulary.times import OutOfTimeError
 
 HEAD = re.compile(r'^[ \t]*\[+[ \t]*"?(.*?)"?[ \t]*\]', re.MULTILINE)  # of a table in TOML
+TODO = "# TODO: "
 NAME_FIRST = re.compile(r"([A-Za-z0-9.-]+)\b")  # how a refusal of a case or of an item begins
 
 
@@ -47,6 +48,11 @@ class Faults(FixtureError):  # noqa: N818 (it tells of several)
     def of(cls, faults: Iterable[Fault]) -> Faults:
         """The refusal that tells of these, in the order of files and lines."""
         return cls("\n".join(fault.text for fault in sorted(set(faults))))
+
+    @property
+    def lines(self) -> list[str]:
+        """What the command line prints, a line each."""
+        return str(self).splitlines()
 
 
 class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
@@ -78,6 +84,16 @@ class Refusal(FixtureError):  # noqa: N818 (what a build does)
     def cases(self) -> tuple[str, ...]:
         """The cases."""
         return self.args[1:]
+
+
+def todos(folder: Path) -> list[Fault]:
+    """List what `# TODO: …` leaves to the author of the assignment in that folder."""
+    return [
+        Fault(path, number, line.partition(TODO)[2])
+        for path in (*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml")))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if TODO in line
+    ]
 
 
 def likely(name: str, known: Iterable[str]) -> str:

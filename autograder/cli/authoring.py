@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.authoring.catalogue import SIGN
-from autograder.authoring.exam.selfcheck import Exam, Fate
+from autograder.authoring.exam.fates import Fate
+from autograder.authoring.exam.selfcheck import Exam
 from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import load_expanded

@@ -54,10 +54,16 @@ class Sandbox:
         fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
         """
         self._fork = sys.platform == "linux" if fork is None else fork
-        no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
-        self._layers = layers_for(isolation, None if self._fork else no_layers)
+        self._isolation: Isolation = isolation
+        if isolation == "strict":
+            self._layers  # noqa: B018 (or raise)
         self._server: Server | None = None
         self.begun: Callable[[Request], None] = lambda request: None  # told of each call before it is made
+
+    @functools.cached_property
+    def _layers(self) -> tuple[str, ...]:
+        no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
+        return layers_for(self._isolation, None if self._fork else no_layers)
 
     def __enter__(self) -> Self:
         """Return the sandbox; the server starts with the first submission."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from places import KIT
 from toy_kit import change
 
-from autograder.authoring.cache import ResultCache, may_keep_something, used_text
+from autograder.authoring.cache import ResultCache, imported_texts, may_keep_something, used_text
 from autograder.authoring.fixtures.verify import regenerate_into
 
 SOLUTION = "import math\nLIMIT = top()\n\n\ndef top(): ...\ndef f(): return g()\ndef g(): ...\n@f\ndef h(): ...\n"
@@ -44,7 +46,7 @@ def test_cached_regeneration_writes_the_bytes_of_a_whole_one(tmp_path: Path) -> 
     )
     regenerate_into(folder, folder, cache=cache)
     of_mistake = results_in(cache) - known
-    assert len(of_mistake) == 20  # the cases of ucb
+    assert len(of_mistake) == 21  # the cases of ucb, and that nothing is left to run for these texts
     change(folder / "functions.py", "100 * rng.uniform(0.5, 3.0, run)", "100 * rng.uniform(0.5, 2.5, run)")
     regenerate_into(folder, folder, cache=cache)
     assert 0 < len(results_in(cache) - known - of_mistake) < 200  # two cases, and mistakes that keep an earlier answer
@@ -87,3 +89,15 @@ def test_used_text_leaves_out_what_a_function_does_not_use(name: str, left_out: 
 )
 def test_text_that_may_keep_something_is_known(text: str, may: bool) -> None:
     assert may_keep_something(text) is may
+
+
+@pytest.mark.parametrize("work", ["autograder.authoring.exam.fates", "autograder.authoring.fixtures.regenerate"])
+def test_results_depend_on_all_that_their_work_imports(work: str) -> None:
+    shown = "sorted(name for name in sys.modules if name.partition('.')[0] == 'autograder')"
+    command = [sys.executable, "-c", f"import sys, {work}; print(*{shown})"]
+    imported = {*subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()}
+    beside = {
+        f"autograder.sandbox.worker.{path.stem}" for path in (KIT / "autograder/sandbox/worker").glob("[a-z]*.py")
+    }
+    assert imported | beside <= imported_texts(work).keys()
+    assert not {name for name in imported_texts(work) if "handout" in name or name.endswith(".new")}

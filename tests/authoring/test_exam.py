@@ -20,11 +20,10 @@ from toy_kit import change, toy_assignment
 
 from autograder.authoring.cache import MISTAKES, names_in
 from autograder.authoring.exam.contract import CONTRACT
+from autograder.authoring.exam.fates import DEFINITION, felt_by
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.selfcheck import (
-    DEFINITION,
     Exam,
-    felt_by,
     known_mistakes,
     right_answer_paths,
     selfcheck,

@@ -10,14 +10,13 @@ import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 from rich.console import Console
 
+from autograder.authoring.exam.fates import Fate
 from autograder.authoring.exam.mutants import Variant
-from autograder.authoring.exam.selfcheck import Exam, Fate
+from autograder.authoring.exam.selfcheck import Exam
 from autograder.cli.authoring import answers_table, exam_table, say_exam
 from autograder.grading.assignment import Assignment, Item
-from autograder.vocabulary.report import Report, SubmissionInfo
 
-REPORT = Report("", "", SubmissionInfo("", ""), "", (), ())
-WHOLE = tuple(Fate(Variant(family, family, "", ""), report=REPORT) for family in ("solution", "handout"))
+WHOLE = tuple(Fate(Variant(family, family, "", "")) for family in ("solution", "handout"))
 
 
 def fate(variant: Variant, points: dict[str, float], lost: dict[str, float], *names: str) -> Fate:

@@ -10,8 +10,8 @@ import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
 
+from autograder.authoring.exam.fates import Fate
 from autograder.authoring.exam.mutants import CHANGES, Variant, changed_lines, mutants_of
-from autograder.authoring.exam.selfcheck import Fate
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignment import Assignment, find_assignment
 

@@ -17,7 +17,7 @@ from places import KIT
 from toy_kit import toy_course
 
 from autograder.authoring import new
-from autograder.authoring.exam.selfcheck import todos
+from autograder.authoring.faults import todos
 from autograder.authoring.handout.release import not_independent
 from autograder.authoring.new import (
     EXAMPLE_NAME,
@@ -70,7 +70,7 @@ def test_new_writes_three_folders_and_a_handout_without_the_bodies(made: Path) -
 
 
 def test_each_todo_is_listed_with_file_and_line(made: Path) -> None:
-    listed = [told.removeprefix(f"{NAME}/").split(":", 2) for told in todos(made / "fixtures" / NAME)]
+    listed = [todo.text.removeprefix(f"fixtures/{NAME}/").split(":", 2) for todo in todos(made / "fixtures" / NAME)]
     assert len(listed) == TODOS
     assert {name for name, _, _ in listed} == {"functions.py", "items.toml", "mistakes.py"}
     for name, line, text in listed:
@@ -443,7 +443,7 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     ]  # fmt: skip
     text = (tmp_path / "fixtures" / "made" / "functions.py").read_text()
     assert re.search(r'"unmodified": "[^"]*x afterwards', text)
-    listed = todos(tmp_path / "fixtures" / "made")
+    listed = [todo.text for todo in todos(tmp_path / "fixtures" / "made")]
     assert any("planted is not graded (tree: no draw is known of Tree; " in told for told in listed)
     assert any("which calls must raise ValueError? Your file raises at line 11." in told for told in listed)
     assert run(tmp_path, "fixtures", "regenerate").returncode == 0
@@ -464,7 +464,12 @@ def test_file_that_answers_nothing_is_written_with_its_todos(tmp_path: Path) -> 
     assert "2 lines say TODO in fixtures/made." in done.stdout
     assert "\n[[item]]" not in (tmp_path / "fixtures" / "made" / "items.toml").read_text()
     assert "Not graded yet: planted (tree: no draw is known of Tree; " in done.stdout
-    assert run(tmp_path, "fixtures", "regenerate").returncode == 3
+    told = run(tmp_path, "selfcheck").stderr.splitlines()
+    wrong = [("functions", 15), ("items", 1), ("items", 5), ("mistakes", 11)]
+    assert [re.findall(r"^autograder: fixtures/made/(\w+)\.\w+:(\d+): ", line) for line in told] == [
+        [(file, str(line))] for file, line in wrong
+    ]
+    assert "uncomment its items" in told[0]
 
 
 # The guide

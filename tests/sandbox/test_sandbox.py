@@ -726,8 +726,8 @@ def alone() -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.sandbox.sandbox.probe", lambda: {"namespaces": ""})
         sandbox = Sandbox()
-    with sandbox:
         assert sandbox.layers == ("process", "namespaces")
+    with sandbox:
         yield sandbox
 
 

@@ -1,0 +1,294 @@
+"""What becomes of each variant of a solution: what it is graded on, what it lost there, what it was called.
+
+A mistake is graded on all items of its function, for its name rests on all. What it answers there is stored with the
+cases: where its text is the one that they were made with, it is judged as it is stored; the first of each function runs
+again, on what uses the function too. A mutant is done with once a case fails, unless a clause names it. Results are
+kept by content.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from autograder.authoring.cache import (
+    MISTAKES,
+    ResultCache,
+    digest_of_mistake,
+    names_in,
+    names_of,
+    used_text,
+)
+from autograder.authoring.catalogue import parsed
+from autograder.authoring.exam.contract import Clause
+from autograder.authoring.exam.mutants import Variant
+from autograder.grading.assignment import Item
+from autograder.grading.compare import compare
+from autograder.grading.fixtures import MANIFEST, Case, plain_lines
+from autograder.grading.grader import Grader, Grading
+from autograder.grading.hints import NAMED
+from autograder.sandbox.calls import Observation, Outcome, Program, Raised, Request, Returned
+from autograder.sandbox.sandbox import Sandbox, in_sandboxes
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import GraderFault, SandboxError
+
+NOT_HELD = "The exam could not be held"
+FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its start
+DEFINITION = ast.FunctionDef | ast.ClassDef
+
+Progress = Callable[[int, int], None]
+Judged = tuple[str, str, str, bool]  # an item, its verdict, its message's first line, whether it has a hint or name
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What is to become of a variant, and what became of it.
+
+    items       that it is graded on
+    in_full     whether all cases count, or it is done with once one fails
+    is_stored   whether the fixtures hold what it answers
+    key         digest of all that the result depends on
+    lost_on     item → points that it lost there; where it was done with early, of cases that were not reached as well
+    named       every name that its answers were given
+    points      of a whole submission: earned, None where it was not graded, and of how many
+    judged      of a whole submission
+    """
+
+    variant: Variant
+    items: tuple[Item, ...] = ()
+    in_full: bool = True
+    is_stored: bool = False
+    key: str = ""
+    lost_on: Mapping[str, float] = field(default_factory=dict)
+    named: Collection[str] = ()
+    points: tuple[float | None, float] = (None, 0.0)
+    judged: Sequence[Judged] = ()
+
+    @property
+    def lost(self) -> float:
+        """Points lost on its own function."""
+        return round(sum(self.lost_on.get(item.id, 0) for item in self._own), 2)
+
+    @property
+    def spilt(self) -> float:
+        """Points lost on other functions."""
+        return round(sum(self.lost_on.values()) - self.lost, 2)
+
+    @property
+    def of(self) -> float:
+        """The points of its function."""
+        return sum(item.points for item in self._own)
+
+    @property
+    def _own(self) -> list[Item]:
+        return [item for item in self.items if item.function == self.variant.function]
+
+    @property
+    def share(self) -> float:
+        """The share of its function's points that it costs."""
+        return self.lost / self.of if self.of else 0.0
+
+    @property
+    def survived(self) -> bool:
+        """Whether it kept all points."""
+        return not self.lost_on
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether it loses nothing, and its line says why."""
+        return self.survived and bool(self.variant.reason)
+
+    @property
+    def naming(self) -> str:
+        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
+        return "not" if not self.named else "rightly" if self.variant.slug in self.named else "wrongly"
+
+    @property
+    def complaints(self) -> list[str]:
+        """What should not be. A mutant need but lose; a mistake nowhere else, and under no other name."""
+        variant, slug, judged = self.variant, self.variant.slug, self.judged
+        match variant.family:
+            case "solution":
+                return [f"The solution fails {item}: {why}" for item, verdict, why, _ in judged if verdict != "passed"]
+            case "handout":
+                started = ", ".join(item for item, verdict, *_ in judged if verdict != "missing")
+                return [f"The untouched handout is not told that it is unfinished in {started}."] if started else []
+            case "answer":
+                wrong = [f"{item} is {told}: {why}" for item, told, why, hinted in judged if told != "passed" or hinted]
+                return [f"{slug} is a right answer, but {reason}" for reason in wrong[:1]]
+            case "mistake":
+                sentences = {
+                    f"{slug} is not caught.": self.lost == 0,
+                    f"{slug} loses {self.spilt:g} points on other functions than {variant.function}.": self.spilt,
+                    f"{slug} is called {', '.join(sorted(self.named))}.": self.naming == "wrongly",
+                }
+                return [sentence for sentence, holds in sentences.items() if holds]
+        where = f"line {variant.line}, {variant.function}{f' ({variant.name})' if slug else ''}"
+        is_open = self.survived and not variant.reason
+        change = f"{variant.before} → {variant.after}"
+        return [f"This change of the solution loses nothing. {where}: {change}"] if is_open else []
+
+
+def planned(
+    grader: Grader,
+    solution: str,
+    variants: Sequence[Variant],
+    named: Collection[tuple[str, str]],
+    results: ResultCache,
+) -> list[Fate]:
+    """Say of each variant what it is graded on, the items that can feel it, and on what its result depends.
+
+    That is the engine and the machine, the items and their stored cases, what the graded functions use of the solution,
+    and the text that the variant changes.
+
+    named   the mutants, by name and function, that clauses rest on
+    """
+    assignment, fixtures = grader.assignment, grader.fixtures
+    uses = {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
+    manifest = (assignment.folder / MANIFEST).read_bytes()
+    is_own = hashlib.sha256(plain_lines(manifest)).hexdigest() == fixtures.sha256  # not another term's set
+    digests: Mapping[str, str] = json.loads(manifest)["files"]
+    answers = json.loads(path.read_bytes()) if (path := assignment.folder / MISTAKES).is_file() and is_own else {}
+    judged_here = {case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)}
+    first = {one.function: one.slug for one in reversed(variants) if one.family == "mistake"}
+    fates = []
+    for variant in variants:
+        function, text = variant.function, variant.text
+        felt, names, is_stored = {function}, {function}, False
+        in_full = not variant.line or not {(variant.name, function), (variant.name, "")}.isdisjoint(named)
+        if variant.family == "mistake":
+            callers = first[function] == variant.slug
+            felt = felt_by(text, uses, callers=callers)
+            names = felt | names_of(text)
+            if felt == {function} - judged_here and not callers:
+                is_stored = answers.get(variant.slug) == digest_of_mistake(solution, function, text)
+        elif variant.is_whole:
+            felt, names, text = {function} if function else {*assignment.functions}, set(), variant.source
+        items = tuple(item for item in assignment.items if item.function in felt)
+        cases = [digests.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
+        used = used_text(solution, names) if names else ""
+        key = results.key("exam", is_own or fixtures.sha256, used, text, in_full, is_stored, items, cases)
+        fates.append(Fate(variant, items, in_full, is_stored, key))
+    return fates
+
+
+def graded(grader: Grader, fates: Sequence[Fate], results: ResultCache, jobs: int, progress: Progress) -> list[Fate]:
+    """Grade these variants, but for what is known from earlier exams."""
+    known = results.known({fate.key for fate in fates})
+    waiting = {fate.key: fate for fate in fates if fate.key not in known}
+    runs, done = sum(not fate.is_stored for fate in waiting.values()), count(1)
+
+    def grade(fate: Fate, sandbox: Sandbox) -> tuple[bytes, bool]:
+        result, timed_out = _graded(grader, fate, sandbox)
+        progress(next(done), len(waiting))
+        return json.dumps(result).encode(), timed_out
+
+    outcomes = in_sandboxes(grade, [*waiting.values()], min(jobs, 1 + runs // FOR_A_SERVER)) if waiting else []
+    fresh = dict(zip(waiting, outcomes, strict=True))
+    results.keep({key: result for key, (result, timed_out) in fresh.items() if not timed_out})  # of a busy machine
+    known |= {key: result for key, (result, _) in fresh.items()}
+    rows = (json.loads(known[fate.key]) for fate in fates)
+    return [
+        replace(fate, lost_on=lost_on, named=names, points=tuple(points), judged=judged)
+        for fate, (lost_on, names, points, judged) in zip(fates, rows, strict=True)
+    ]
+
+
+def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bool]:
+    """Grade a variant: what it lost by item, its names; points and items if it is whole; whether a case timed out."""
+    submission = Submission("selfcheck", "selfcheck.py", "", fate.variant.source)
+    if fate.variant.is_whole:
+        report = grader.grade(submission, sandbox, fate.items)
+        if report.status == "not_graded":
+            raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
+        judged = [
+            (item.item, item.verdict, item.message.partition("\n")[0], bool(item.hint or item.mistakes))
+            for item in report.items
+        ]
+        return [{}, [], (report.points, report.max_points), judged], any(row[1] == "timed_out" for row in judged)
+    by_id = {case.id: case for item in fate.items for case in grader.fixtures.of_item(item.id)}
+    runner = Shortened(sandbox, [by_id[name] for name in grader.fixtures.requests(fate.items)], fate)
+    try:
+        with np.errstate(all="ignore"):
+            grading = Grading(grader, replace(submission, functions={}), runner, fate.items)
+    except SandboxError as error:
+        raise GraderFault(f"{NOT_HELD}: {error}") from error
+    lost, names = {}, set[str]()
+    for item in fate.items:
+        verdicts = grading.judged[item.id]
+        if failed := [one for one in verdicts if not one.passed]:
+            lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
+            first = next((one for one in failed if not one.withheld), None)
+            names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
+    every = [one.result.verdict for verdicts in grading.judged.values() for one in verdicts]
+    return [lost, sorted(names), (None, 0), ()], "timed_out" in every
+
+
+class Shortened(NamedTuple):
+    """A sandbox that runs no more of these cases than a variant needs: none where its answers are stored."""
+
+    sandbox: Sandbox
+    cases: Sequence[Case]
+    fate: Fate
+    layers: tuple[str, ...] = ()
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """Return the outcomes; those after the first that is wrong, if that is enough, are `not_run`."""
+        if self.fate.is_stored:
+            return [stored_outcome(case, self.fate.variant.slug) for case in self.cases]
+        cases = iter(() if self.fate.in_full else self.cases)
+
+        def enough(request: Request, outcome: Outcome) -> bool:
+            case, seen = next(cases, None), outcome.observation
+            return case is not None and (seen is None or compare(case.expected, seen) is not None)
+
+        return self.sandbox.run(program, requests, load_timeout=load_timeout, enough=enough)
+
+
+def stored_outcome(case: Case, slug: str) -> Outcome:
+    """What a mistake does in a case as the case says, which holds what differs from the truth.
+
+    All else is as expected, but for an example of a student's own.
+    """
+    wrong = case.mistakes.get(slug, Observation({}, {}))
+    if isinstance(wrong, Raised):
+        return Outcome("observed", raised=wrong)
+    returned, facts = dict[str, Returned](), dict[str, Any]()
+    for one in sorted(case.expected, key=lambda one: not one.like):
+        names = [name for name in (one.like, one.name) if name]
+        if one.kind == "error":
+            facts |= {one.name: {"types": [one.value["type"]], "message": " ".join(one.value.get("mentions", ()))}}
+        elif one.array is None:  # what must be as another thing is as that is, wrong or not
+            facts |= dict.fromkeys(names, wrong.facts.get(one.like, one.value))
+        else:
+            dtype, graph = one.dtype or one.array.dtype.name, bool(one.attached)
+            right = Returned("tensor", "", dtype, one.array.shape, graph, one.array)
+            returned |= dict.fromkeys(names, wrong.returned.get(one.like, right))
+    return Outcome("observed", Observation(returned | {**wrong.returned}, facts | {**wrong.facts}))
+
+
+def is_tested(clause: Clause, fates: Sequence[Fate]) -> bool:
+    """Whether a mistake that violates the clause loses points on one of its items."""
+    own = [fate for fate in fates if fate.variant.name in clause.mistakes and clause.is_about(fate.variant.function)]
+    return not all(fate.lost_on.keys().isdisjoint(clause.items) for fate in own)
+
+
+def felt_by(mistake: str, uses: Mapping[str, set[str]], *, callers: bool = True) -> set[str]:
+    """Name what a mistake's text can change of the solution: what it defines or assigns, and what uses that.
+
+    Where it defines one function alone, what uses that is left out unless `callers` are asked for.
+
+    uses   each function and class of the solution → every name that it uses
+    """
+    written = parsed(mistake).body
+    felt = {name for node in written for name in ([node.name] if isinstance(node, DEFINITION) else names_in(node))}
+    while (callers or len(felt) > 1) and (more := {name for name, used in uses.items() if used & felt} - felt):
+        felt |= more
+    return felt
