@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 import os
 import signal
@@ -36,7 +35,6 @@ BESIDE = {  # what runs beside student code
         for path in (KIT / "autograder" / "sandbox" / folder).glob("*.py")
     ),
 }
-UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
 
 PROBES = """
@@ -92,7 +90,7 @@ def warm_server(strangers: set[int]) -> Server:
 @pytest.fixture(scope="module")
 def sandbox(warm_server: Server) -> Iterator[Sandbox]:
     """A sandbox without the layers that would keep a worker from misbehaving: what is left must hold alone."""
-    with Sandbox(**UNCONFINED) as shared:
+    with Sandbox(isolation="none") as shared:
         yield shared
 
 
@@ -203,7 +201,7 @@ def test_fat_answers_are_kept_up_to_a_budget(sandbox: Sandbox, monkeypatch: pyte
 
 
 def test_closed_sandbox_leaves_no_worker(warm_server: Server) -> None:
-    with Sandbox(**UNCONFINED) as own:
+    with Sandbox(isolation="none") as own:
         before = children(os.getpid())
         own.start(torch=False)
         (server,) = children(os.getpid()) - before
@@ -536,9 +534,11 @@ def test_hidden_request_waits_until_all_before_it_are_answered(hidden: bool, san
 
 def test_time_is_charged_to_its_call(sandbox: Sandbox) -> None:
     source = "def rest():\n    time.sleep(0.2)\n    return 1\n"
-    outcomes = run(sandbox, source, *[fact("rest", item, timeout=0.5) for item in "abc"])
+    began = time.perf_counter()
+    outcomes = run(sandbox, source, *[fact("rest", item, timeout=PATIENCE) for item in "abc"])
     assert statuses(outcomes) == ["observed"] * 3
-    assert all(0.15 < outcome.seconds < 0.5 for outcome in outcomes)
+    assert all(outcome.seconds > 0.15 for outcome in outcomes)
+    assert sum(outcome.seconds for outcome in outcomes) <= time.perf_counter() - began
 
 
 # Processes
