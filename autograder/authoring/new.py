@@ -45,7 +45,7 @@ from autograder.authoring.laws.cases import Planned, draft_of
 from autograder.authoring.laws.declaration import USUAL, Function
 from autograder.authoring.laws.laws import LAWS, Call
 from autograder.checking.handout import write_handout
-from autograder.grading.assignment import PACKAGES, Assignment, load_assignment
+from autograder.grading.assignment import OTHER_PACKAGES, PACKAGES, Assignment, load_assignment
 from autograder.sandbox.calls import Array, Program, Request
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
@@ -68,13 +68,14 @@ KIND = re.compile(
     r"|u?(?P<kind>float|int|bool|str|function)\d*\b(?:\[(?P<axes>[^\]]*)\])?"
 )
 ANNOTATIONS = {  # annotation → the same as a row of a docstring says it
-    r"Optional\[(.*)\]|(.*?)\s*\|\s*None": r"\1\2",
+    r"Optional\[(.*)\]|(.*?)\s*(?:\||\bor\b)\s*None": r"\1\2",
     r"Sequence\[(.*)\]": r"list[\1]",
     r"list\[(float|int|bool)\]": r"\1[entry]",
     r"list\[list\[(float|int|bool)\]\]": r"\1[row column]",
     r"Literal\[(.*)\]": r"\1",
     r"(?:\w+\.)?Callable(?!.*None\]).*": "function",
 }
+TYPE = re.compile(r"[A-Za-z][\w.]*(?:\[.*\])?(?:\s*\|\s*None| or None)?")  # a row that says a type
 NO_AXES = (*keyword.kwlist, "rng", "np")  # a draw has a parameter for each axis; a number is a fixed length
 ARRAY = re.compile(r"ndarray|NDArray|ArrayLike|Tensor|Array|^list$")
 ARRAYS = {  # kind → expression that draws an array
@@ -275,12 +276,19 @@ def parse_solution(text: str, path: Path) -> Solution:
     values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
     functions = tuple(_function(node, constants, values, path) for node in nodes)
     lines = text.splitlines()
-    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):  # both markers around each body without any
-        first, last = node.body[ast.get_docstring(node) is not None], node.end_lineno or 0
-        if not any(line.strip() == BEGIN for line in lines[node.lineno - 1 : last + 1]):
-            margin = lines[first.lineno - 1][: first.col_offset]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
+    for node in sorted([*nodes, *methods], key=lambda node: node.lineno, reverse=True):  # marks around unmarked bodies
+        body, last = node.body[ast.get_docstring(node) is not None :], node.end_lineno or 0
+        if body and not any(line.strip() == BEGIN for line in lines[node.lineno - 1 : last + 1]):
+            first, column = body[0].lineno - 1, body[0].col_offset
+            margin = lines[first][:column]
+            if margin.strip():  # its body stands beside `def`
+                head, margin = margin.rstrip(), " " * (node.col_offset + 4)
+                lines[first : first + 1] = [head, f"{margin}{lines[first][column:]}"]
+                first, last = first + 1, last + 1
             lines.insert(last, f"{margin}{END}")
-            lines.insert(first.lineno - 1, f"{margin}{BEGIN}")
+            lines.insert(first, f"{margin}{BEGIN}")
     return Solution(path, "\n".join(lines) + "\n", values, functions, tuple(others))
 
 
@@ -301,7 +309,7 @@ def _function(node: ast.FunctionDef, constants: Mapping[str, ast.expr], values: 
         _argument(arg, default, docstring, by_name=arg in by_name)
         for arg, default in zip([*placed, *by_name], defaults, strict=True)
     )
-    raises = tuple(part.lineno for part in ast.walk(node) if isinstance(part, ast.Raise))
+    raises = tuple(part.lineno for part in ast.walk(node) if isinstance(part, ast.Raise) and part.exc)
     summary = docstring.partition("\n")[0].strip() or "Complete the function."
     return SourceFunction(node.name, arguments, ast.unparse(signature), summary, raises, values)
 
@@ -316,15 +324,16 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_nam
             literal = [ast.literal_eval(default)]
         except ValueError:
             unsaid = f"its default {ast.unparse(default)} is no literal: `defaults` does not name it"
-    plain = annotation
-    for written, meant in ANNOTATIONS.items():
-        plain = re.sub(f"^{written}$", meant, plain)
-    kind = KIND.match(row[1].lstrip("`*")) if row else None
-    kind = kind or KIND.fullmatch(plain) or KIND.fullmatch(type(literal[0]).__name__ if literal else "")
+    said = re.split(r"\s{2,}|\t", row[1].strip("`* "))[0] if row else ""
+    kind = (
+        (KIND.match(_plain(said)) if said else None)
+        or KIND.fullmatch(_plain(annotation))
+        or KIND.fullmatch(type(literal[0]).__name__ if literal else "")
+    )
     axes = (kind["axes"] or "").replace(",", " ").split() if kind else []
     shape, draws = "other", {USUAL: as_python(one) for one in literal}  # noqa: B035 (of one at most)
     if kind is None:
-        unsaid = _unsaid(node.arg, annotation, literal)
+        unsaid = _unsaid(node.arg, annotation or (said if TYPE.fullmatch(said) else ""), literal)
     elif words := [*dict.fromkeys(re.findall(r"[\"'](\w[\w .-]*)[\"']", kind["words"] or ""))]:
         names = [f"{node.arg}_{re.sub(r'[^a-z0-9]', '_', word.lower())}" for word in words]
         shape, draws = "word", dict(zip([USUAL, *names[1:]], map(as_python, words), strict=True))
@@ -341,6 +350,13 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_nam
     else:
         unsaid = f"its axes [{kind['axes']}] are no plain names"
     return Argument(node.arg, shape, draws, tuple(literal), unsaid, by_name)
+
+
+def _plain(annotation: str) -> str:
+    """Write an annotation as a row of a docstring says the same."""
+    for written, meant in ANNOTATIONS.items():
+        annotation = re.sub(f"^{written}$", meant, annotation)
+    return annotation
 
 
 def _unsaid(name: str, annotation: str, literal: Sequence[Any]) -> str:
@@ -382,6 +398,8 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
             _note_what_comes_back(solution, function, sandbox)
         except FixtureError as error:
             function.problem = " ".join(str(error).split())
+            if "function" in function.shapes.values():
+                function.problem += f"; {guide('callback')}, has functions of one's own"
 
 
 def _note_what_comes_back(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> None:
@@ -518,7 +536,9 @@ def _items(functions: Sequence[SourceFunction]) -> list[dict[str, Any]]:
     for function in sorted(functions, key=lambda function: bool(function.problem)):
         for kind, laws in function.laws.items():
             weight, title, hint = ITEMS[kind]
-            draws = [*function.draw_functions] if kind == "values" and function.further_draws else []
+            nones = [name for name, (_, drawn) in function.further_draws.items() if drawn == "None"]
+            draws = [*function.draw_functions] if kind == "values" else [USUAL, *nones]
+            draws = draws if draws != [USUAL] else []
             texts = {"title": title.format(function.name), "hint": hint, "draws": draws, "laws": laws}
             items.append({"function": function, "kind": kind, **texts, "points": weight})
             items[-1]["points"] *= not (function.problem and is_graded)
@@ -569,7 +589,11 @@ def _make(root: Path, name: str, title: str, solution: Solution) -> NewAssignmen
     """Try the functions, write the files, and take away laws that the solution does not keep until all cases pass."""
     sys.dont_write_bytecode = True  # files are written again within a second
     fixtures, functions, cases = root / "fixtures" / name, solution.functions, 0
-    imported = [one for one in PACKAGES if re.search(rf"^\s*(?:import|from) {one}\b", solution.text, re.MULTILINE)]
+    imported = [
+        one
+        for one in (*PACKAGES, *OTHER_PACKAGES)
+        if re.search(rf"^\s*(?:import|from) {one}\b", solution.text, re.MULTILINE)
+    ]
 
     def write() -> None:
         """Write all files."""

@@ -57,17 +57,21 @@ def reading_faults(folder: Path) -> list[Fault]:
     for name, right in {**NEEDED, cases: "a function drafts(secret, draw)"}.items():
         if not (folder / f"{name}.py").is_file() and not (folder / name / "__init__.py").is_file():
             faults.append(Fault(folder / f"{name}.py", 1, "is missing", right))
+    text, data = read_toml(folder / "items.toml", faults)
+    packages = (data or {}).get("packages")
+    packages = packages if isinstance(packages, list) else PACKAGES
     for name in (*NEEDED, "functions", "cases"):
         for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py"))):
-            faults += _python_faults(path, _parsed(path, faults), is_probe=name == "probes")
-    text, data = read_toml(folder / "items.toml", faults)
+            is_probe = name == "probes"  # which students run as well
+            allowed = (*packages, "numpy") if is_probe else (*PACKAGES, *OTHER_PACKAGES)
+            faults += _python_faults(path, _parsed(path, faults), allowed, is_probe=is_probe)
     if data is None:
         return faults
     if not data.get("item"):  # which `new` comments out where it can grade nothing
         faults += todos(folder)
-    module, packages = solution / f"{data.get('module')}.py", data.get("packages")
+    module = solution / f"{data.get('module')}.py"
     tree = _parsed(module, faults)
-    faults += _python_faults(module, tree, packages if isinstance(packages, list) else PACKAGES)
+    faults += _python_faults(module, tree, packages)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     graded = [entry for table in ("item", "curve") for entry in _entries(data, table)]
     faults += _item_faults(folder / "items.toml", text, data, solution, defined)
@@ -99,9 +103,7 @@ def _parsed(path: Path, faults: list[Fault]) -> ast.Module:
         return ast.Module([], [])
 
 
-def _python_faults(
-    path: Path, tree: ast.Module, allowed: Sequence[str] = (*PACKAGES, *OTHER_PACKAGES), *, is_probe: bool = False
-) -> Iterator[Fault]:
+def _python_faults(path: Path, tree: ast.Module, allowed: Sequence[str], *, is_probe: bool = False) -> Iterator[Fault]:
     """Find imports of what is not there where the module runs."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):

@@ -228,8 +228,9 @@ def named_shape(expectation: Expectation) -> str:
 
 def _wrong_values(case: Case, mismatch: Mismatch) -> str:
     """Say of which thing values differ, how many and where, how near they are, and what else is right."""
-    expectation, array, allowed = mismatch.expectation, expected_array(mismatch.expectation), mismatch.expectation.rtol
-    tolerance = f" (allowed: {allowed:g} relative)" if allowed else ""
+    expectation, array = mismatch.expectation, expected_array(mismatch.expectation)
+    allowed = f"{expectation.rtol:g} relative" if expectation.rtol else f"{expectation.atol:g} more or less"
+    tolerance = f" (allowed: {allowed})" if expectation.rtol or expectation.atol else ""
     place = f", all at {mismatch.shared[0]} {mismatch.shared[1]}" if mismatch.shared else ""
     verb = "differs" if mismatch.differing == 1 else "differ"
     count = f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"

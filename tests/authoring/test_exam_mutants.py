@@ -40,6 +40,8 @@ def test_methods_of_a_graded_class_are_changed_but_for_their_names_and_self() ->
     assert {mutant.function for mutant in mutants} == {"Queue"}
     assert {"self.last = item - 1", "item = 1 ⏎ self.last = item + 1"} <= {mutant.after for mutant in mutants}
     assert not any("my_" in mutant.source or "self =" in mutant.source for mutant in mutants)
+    named = [{mutant.slug for mutant in mutants_of(SHORT, ["f"], by_place)} for by_place in ((), ["f"])]
+    assert named[0] - named[1] == {"names-changed"}
 
 
 @pytest.mark.long

@@ -257,6 +257,14 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
     ),
     ("a: dict[str, list]", ""): ("other", 'no draw is known of dict[str, list]; fixtures/README.md, "Text, dictionar'),
     ("a", "a   list[str]   words"): ("other", ""),
+    ("a", "a   list[int]   sorted"): ("int[entry]", ""),
+    ("a", "a   float or None   a bound"): ("float", ""),
+    ("a", "a   list[tuple[str, str]]   edges"): (
+        "other",
+        "no draw is known of list[tuple[str, str]]; fixtures/README.md",
+    ),
+    ("a", "a   pd.DataFrame   rows"): ("other", 'no draw is known of pd.DataFrame; fixtures/README.md, "Data frames"'),
+    ("a", "a   the edges of it"): ("other", "nothing says what it is"),
     ("a: float | str", ""): ("other", "no draw is known of float | str"),
     ("a: list", ""): ("other", "nothing says its axes"),
 }
@@ -285,6 +293,15 @@ def test_bodies_without_markers_are_marked_below_their_docstring(margin: str) ->
         f"{margin}### BEGIN SOLUTION\n{margin}y = x\n{margin}return y\n{margin}### END SOLUTION\n\n\nA = 1\n"
     )
     assert parse_solution(text, Path("s.py")).text == text
+
+
+def test_methods_and_bodies_beside_def_are_marked() -> None:
+    text = parse_solution(
+        "class A:\n    b: int\n    def f(self): return 1\n\n\ndef g(x): return x\n", Path("s.py")
+    ).text
+    marked = ["    ### BEGIN SOLUTION", "    return x", "    ### END SOLUTION"]
+    assert text.splitlines()[-4:] == ["def g(x):", *marked]
+    assert text.splitlines()[2:6] == ["    def f(self):", *(f"    {line}".replace("x", "1") for line in marked)]
 
 
 @pytest.mark.parametrize(
@@ -347,6 +364,9 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},
     ("a", "a   float[n]", "return np.log(a * 0)"): {"problem": "it returns nan, which no answer equals, or what"},
     ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is"},
+    ("act: 'Callable[[], int]'", "", "return act(1, 2)"): {
+        "problem": "TypeError: the function takes 1 arguments, x; it got 2 in line 12: return act(1, 2); fixtures/",
+    },
     ("a: float", "", "return a.unheard_of"): {"problem": "AttributeError"},
 }  # fmt: skip
 

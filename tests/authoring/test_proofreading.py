@@ -128,6 +128,7 @@ OF_PYTHON = [
     Slip(MISTAKES, "MISTAKES = (", "MISSTEPS = (", "mistakes.py:1", "no attribute 'MISTAKES'"),
     Slip(MISTAKES, '"shift", "Which way?", ', '"shift", ', "mistakes.py:6", "TypeError"),
     Slip(PROBES, "def ramp(student, inputs, params):", "def ramp(student, inputs):", AT_CASE, "takes 2 positional"),
+    Slip(PROBES, "def ramp(", "import pandas\n\n\ndef ramp(", "probes.py:1", "pandas, which is not in packages"),
     Slip(PROBES, "def ramp(", "import autograder\n\n\ndef ramp(", "probes.py:1", "there is no autograder"),
     Slip(PROBES, "def shift(", "def shft(", AT_CASE, "does not define 'shift'; .*'shft'"),
     # cases

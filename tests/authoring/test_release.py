@@ -180,6 +180,7 @@ def test_what_must_not_leak_is_refused(solution: str, fixtures: Fixtures) -> Non
     ):
         with pytest.raises(ReleaseError, match=f"The handout's notes {complaint}"):
             refuse_leaks({"notes": data}, solution, fixtures)
+    refuse_leaks({"autograder/engine.py": min(answer_lines(solution)).encode()}, solution, fixtures)  # as it is public
 
 
 @pytest.mark.parametrize("key", ["given", "also"])

@@ -15,7 +15,7 @@ import ast
 import itertools
 import os.path
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,8 +61,11 @@ class Variant:
         return self.slug if self.family == "mistake" else f"{self.family}:{self.slug}" if self.slug else self.family
 
 
-def mutants_of(solution: str, functions: Sequence[str]) -> list[Variant]:
-    """Every mutant of these functions, each text once, with the reason that its line is marked with."""
+def mutants_of(solution: str, functions: Sequence[str], by_place: Collection[str] = ()) -> list[Variant]:
+    """Every mutant of these functions, each text once, with the reason that its line is marked with.
+
+    by_place   those whose names of parameters nobody uses
+    """
     mutants: dict[str, Variant] = {}
     module, reasons = ast.parse(solution), marks(solution)
     definitions = [node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
@@ -75,6 +78,8 @@ def mutants_of(solution: str, functions: Sequence[str]) -> list[Variant]:
     ]
     for graded in graded_functions:
         for family, slug, edits in (*parameter_changes(graded), *table_changes(graded), *operator_changes(graded)):
+            if slug == NAMES and graded.whole.name in by_place:
+                continue
             source, text = graded.edited(edits)
             if source != solution and source not in mutants:  # of those with the same text, the first
                 line, before, after = changed_lines(solution, source)
@@ -102,6 +107,7 @@ def changed_lines(before: str, after: str) -> tuple[int, str, str]:
 
 # A graded function and edits of its text
 
+NAMES = "names-changed"
 ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)  # an operator beside them needs no brackets
 
 
@@ -149,7 +155,9 @@ class GradedText:
         for name, (annotation, _) in self.parameters.items():
             kind = self.documented.get(name, "")
             is_array = re.search(r"\bnd ?array\b|\bNDArray\b", annotation) or kind.startswith("float[")
-            if ("Tensor" in annotation or (self.values == "numpy" and is_array)) and not kind.startswith("int"):
+            if ("Tensor" in annotation or (self.values == "numpy" and is_array)) and not kind.startswith(
+                ("int", "bool")
+            ):
                 tensors.append(name)
         differentiable = [line.split()[0] for line in docstring.splitlines() if "differentiable in it" in line]
         gives_tensor = node.returns is not None and ast.unparse(node.returns) == "Tensor"
@@ -220,7 +228,7 @@ def parameter_changes(graded: GradedText) -> Iterator[Change]:
         names, others = (", ".join(f"{start}{arg.arg}" for arg in parameters) for start in ("", "my_"))
         starts = [graded.span(arg)[0] for arg in parameters]
         edits = [*((start, start, "my_") for start in starts), graded.first(f"{names} = {others}")]
-        yield "parameter", "names-changed", edits
+        yield "parameter", NAMES, edits
     for name, (annotated, default) in graded.parameters.items():
         kind = graded.documented.get(name, "")
         annotation = kind if "ndarray" in annotated and "[" in kind else annotated or kind

@@ -35,10 +35,8 @@ from autograder.vocabulary.files import RECORD, is_ignored
 
 UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading): {}."
 UNTESTED = "{} is not tested: none of its mistakes ({}) loses points on {}."
-NO_CONTRACT = (
-    f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
-    "habits {} lose nothing and are not marked as equivalent."
-)
+NO_CONTRACT = f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases."
+UNMARKED = " Of changed parameters and habits {} lose nothing and are not marked as equivalent."
 NEEDLESS = "Line {} of the solution is marked as equivalent, but no change of it keeps all points: {}"
 MOST_LISTED = 10  # of these, without a contract
 
@@ -106,7 +104,7 @@ def selfcheck(
     with ThreadPoolExecutor(1) as pool:
         catalogue = pool.submit(known_mistakes, assignment)  # another process, meanwhile:
         solution, contract, stale = solution_source(assignment), read_contract(assignment), stale_handout(assignment)
-        mutants = mutants_of(solution, assignment.functions)
+        mutants = mutants_of(solution, assignment.functions, driven(assignment))
     wrong = [*catalogue.result(), *mutants]
     places = defaultdict[tuple[str, str], Iterator[int]](count)  # among those of a function and a family
     sample = [one for one in wrong if next(places[one.function, one.family]) % every == 0]
@@ -147,7 +145,7 @@ def selfcheck(
         *missing(assignment, {variant.function for variant in wrong if variant.family == "mistake"}),
         *([UNNAMED.format(", ".join(unnamed))] if unnamed else ()),
         *(f"{clause.place} has no mistake yet." for clause in clauses if clause.is_open and clause.function in drafts),
-        *(() if contract else [NO_CONTRACT.format(len(changed))]),
+        *(() if contract else [NO_CONTRACT + UNMARKED.format(len(changed)) * bool(changed)]),
         *(told for fate in listed for told in fate.complaints),
         *([f"So do {len(changed) - MOST_LISTED} more."] if len(changed) > MOST_LISTED else ()),
     ]
@@ -164,6 +162,14 @@ def known_mistakes(assignment: Assignment) -> list[Variant]:
     solution = solution_source(assignment)
     rows = run_in_subprocess(catalogue_of, assignment.folder)
     return [Variant("mistake", slug, function, f"{solution}\n\n{text}", text) for slug, function, text in rows]
+
+
+def driven(assignment: Assignment) -> list[str]:
+    """List the functions of which no item judges the signature: drivers call them by place."""
+    judged: dict[str, set[str]] = {item.function: set() for item in assignment.items if item.laws}
+    for item in assignment.items:
+        judged.get(item.function, set()).update(item.laws)
+    return [name for name, laws in judged.items() if "signature" not in laws]
 
 
 def right_answer_paths(assignment: Assignment) -> list[Path]:

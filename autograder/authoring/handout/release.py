@@ -237,7 +237,8 @@ def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, 
         text = data.decode("utf-8", "replace")
         if name.endswith(".ipynb"):  # without JSON's quotes around each line
             text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-        if line := next((line for line in map(str.strip, text.splitlines()) if line in answers), ""):
+        lines = () if name.startswith("autograder/") else map(str.strip, text.splitlines())  # the engine's are public
+        if line := next((line for line in lines if line in answers), ""):
             raise ReleaseError(f"The handout's {name} would hold a line of the solution: {line!r}.")
         words = {*re.findall(rb"[\w-]+", data), *(found for case in dotted for found in case.findall(data))}
         if named := hidden & words:
