@@ -167,7 +167,9 @@ def _show(report: Report, checker: Checker, *, each: bool = False, brief: Sequen
     """Print a report; see `report_text`."""
     places = checker.places(report)
     text = report_text(report, checker.notes, width=width(), places=places, each=each, brief=brief)
-    print(f"{coloured(text) if has_colours(sys.stdout) else text}   {INTRODUCTION}")
+    is_short = len(text.rpartition("\n")[2]) + 3 + len(INTRODUCTION) <= width()
+    between = "   " if is_short else "\n      "
+    print(f"{coloured(text) if has_colours(sys.stdout) else text}{between}{INTRODUCTION}")
 
 
 def _exit_code(report: Report) -> int:

@@ -87,7 +87,7 @@ class Checker:
         """
         assignment = self._grader.assignment
         asked = [item for item in assignment.items if item.function in item_ids or not item_ids]
-        asked += [assignment.item(name) for name in item_ids if name not in assignment.functions]
+        asked += [assignment.item(name, assignment.functions) for name in item_ids if name not in assignment.functions]
         functions = {item.function for item in asked}
         items = [item for item in assignment.items if item.function in functions]
         report = self._grader.grade(self._submission, HastySandbox(self._sandbox), items)

@@ -57,7 +57,7 @@ def fault_lines(
         line = line_in_message(item.message, submission)
         if line is not None:
             lines[item.item] = line
-        elif item.verdict == "failed":
+        elif item.verdict == "failed" and not item.waits_for:
             words = words_of(f"{item.title} {item.message} {item.hint}")
             searched.setdefault(item.function, {})[item.item] = words
     right = {item.function for item in items}.difference(item.function for item in items if item.verdict != "passed")
@@ -67,7 +67,7 @@ def fault_lines(
             lines |= Search(grader, submission, function, sandbox, until).lines(failed, right)
         except Exception:  # whatever was handed in: a page without a mark is a page
             continue
-    return lines
+    return {item.item: lines[item.waits_for] for item in items if item.waits_for in lines} | lines
 
 
 def line_in_message(message: str, submission: Submission) -> int | None:

@@ -305,17 +305,20 @@ class LiveFolder:
             answered.append({"report": report, "choice": choice, "stem": file_stem(report.student)})
         return answered
 
+    def waiting(self) -> dict[str, list[str]]:
+        """Find who waits for staff: item or question → the stems of their reports, sorted."""
+        history, waiting = self.history(), dict[str, list[str]]()
+        for student in sorted({*self.answers, *self.requests}, key=file_stem):
+            for item in {*self.answers.get(student, {}), *self.requests.get(student, {})}:
+                if self._choice(student, item, 0.0, history.get((file_stem(student), item), ())).is_open:
+                    waiting.setdefault(item, []).append(file_stem(student))
+        return waiting
+
     def around(self, stem: str) -> dict[str, str]:
         """Find the student before, the one after, and the next who waits for staff and nobody has open; "" for none."""
         stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
         place = stems.index(stem) if stem in stems else 0
-        history = self.history()
-        waiting = {
-            file_stem(student)
-            for student in {*self.answers, *self.requests}
-            for item in {*self.answers.get(student, {}), *self.requests.get(student, {})}
-            if self._choice(student, item, 0.0, history.get((file_stem(student), item), ())).is_open
-        }
+        waiting = set[str]().union(*self.waiting().values())
         waiting -= {at.removeprefix("student ") for at in self.others().values()}  # somebody is at it
         return {
             "previous": stems[place - 1] if place else "",

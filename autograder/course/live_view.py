@@ -225,7 +225,10 @@ class Page(RequestHandler):
         place = f"?student={_quoted(stem)}" if stem else f"?question={_quoted(question)}" if question else ""
         known: dict[str, Any] = {}
         if self.root:
-            known = {"title": self.grades.assignment.title, "questions": self.grades.questions}
+            waiting, questions = self.grades.waiting(), self.grades.questions
+            of_questions = {question.id: len(waiting.pop(question.id, ())) for question in questions}
+            known = {"title": self.grades.assignment.title, "questions": questions, "unmarked": of_questions}
+            known["asking"] = [f"{_quoted(other)}.html" for other in sorted(set[str]().union(*waiting.values()))]
             around = self.grades.around(stem) if stem else {}
             known["around"] = {way: f"{_quoted(other)}.html" for way, other in around.items() if other}
         poll = f"{self.root}version{place}"

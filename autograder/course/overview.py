@@ -125,9 +125,17 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
         reports = [graded.reports.get(student) for graded in course]
         points = [report.points for report in reports if report and "" not in report.excused]
         total = None if None in points else round(sum(value or 0.0 for value in points), 2)
+        pairs = zip(course, reports, strict=True)
+        of = sum(one.figures.max_points for one, report in pairs if not report or "" not in report.excused)
         page = f"{BY_STUDENT}/{file_stem(student)}.html"
-        rows.append({"student": student, "page": page, "reports": reports, "total": total})
-    again = _mistakes_again(course)
+        rows.append({"student": student, "page": page, "reports": reports, "total": total, "most": round(of, 2)})
+    again = []  # mistakes that somebody made in several assignments, where, and who
+    for mistake in sorted({mistake for graded in course for mistake in graded.made}):
+        where = [graded for graded in course if mistake in graded.made]
+        counts = Counter(student for graded in where for student in graded.made[mistake])
+        if who := {student for student, count in counts.items() if count > 1}:
+            again.append((mistake, where, who))
+    again.sort(key=lambda entry: (-len(entry[2]), entry[0]))
     ordered = all(graded.folder[0].isdecimal() for graded in course)  # the folders say in which order they come
     steps = []  # from each assignment to the next: the mean share of those who have a grade in both
     for place, (before, after) in enumerate(itertools.pairwise(course) if ordered else ()):
@@ -164,17 +172,6 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
             write_atomically(folder / row["page"], one, lasting=False, mode=mode)
         write_atomically(folder / "index.html", page, mode=mode)
         write_atomically(folder / "grades.csv", stream.getvalue(), mode=mode)
-
-
-def _mistakes_again(course: Sequence[Graded]) -> list[tuple[str, list[Graded], set[str]]]:
-    """List the mistakes that somebody made in several assignments, where, and who: the most students first."""
-    again = []
-    for mistake in sorted({mistake for graded in course for mistake in graded.made}):
-        where = [graded for graded in course if mistake in graded.made]
-        counts = Counter(student for graded in where for student in graded.made[mistake])
-        if both := {student for student, count in counts.items() if count > 1}:
-            again.append((mistake, where, both))
-    return sorted(again, key=lambda entry: (-len(entry[2]), entry[0]))
 
 
 def course_lines(course: Sequence[Graded]) -> list[str]:

@@ -144,7 +144,11 @@ def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> 
             )
             common.append(float(of_shared.sum()))
             shares.append(common[-1] / float(of_all.sum()) if common[-1] else 0.0)
-            slices.append(_places(of_shared >= RARE, offsets[name]))
+            # Where what few others have begins and ends, by turns, first in what was split, then in the text.
+            edges = np.flatnonzero(np.diff(np.pad((of_shared >= RARE).astype(np.int8), 1)))
+            left_out = np.searchsorted(offsets[name][:, 0], edges).clip(0, len(offsets[name]) - 1)
+            edges = edges + offsets[name][left_out, 1]
+            slices.append(tuple((int(start), int(end)) for start, end in edges.reshape(-1, 2)))
         if min(common) >= LEAST_COMMON and max(shares) >= least:
             pair = Pair(students, (shares[0], shares[1]), round(min(common), 1), (slices[0], slices[1]))
             pairs.append(pair)
@@ -161,15 +165,6 @@ def split(text: str) -> tuple[Any, Any]:
 
     code, offsets = filter_code(text, "submission.py", "python")
     return hashed_kgrams(code, GRAM).astype(np.int64), offsets
-
-
-def _places(is_marked: Any, offsets: Any) -> Slices:
-    """Find where the marked characters of what was split stand in the text."""
-    import numpy as np
-
-    edges = np.flatnonzero(np.diff(np.pad(is_marked.astype(np.int8), 1)))  # beginnings and ends, by turns
-    edges = edges + offsets[np.clip(np.searchsorted(offsets[:, 0], edges), 0, len(offsets) - 1), 1]
-    return tuple((int(start), int(end)) for start, end in edges.reshape(-1, 2))
 
 
 # The page

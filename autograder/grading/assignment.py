@@ -123,13 +123,14 @@ class Assignment:
         """The folder that `release` makes; staff only."""
         return self.folder.parent.parent / "handout" / self.name
 
-    def item(self, item_id: str) -> Item:
-        """Return the item of that id, or that once had it; raises UsageError, naming some there are."""
+    def item(self, item_id: str, beside: Sequence[str] = ()) -> Item:
+        """Return the item of that id, or that once had it; raises UsageError, naming those like it, or `beside`."""
         for item in self.items:
             if item.id in (item_id, *self.renamed.get(item_id, ())):
                 return item
         known = [item.id for item in self.items]
-        close = [name for name in known if name.startswith(item_id)] or difflib.get_close_matches(item_id, known, n=3)
+        near = [*known, *beside]
+        close = [name for name in near if name.startswith(item_id)] or difflib.get_close_matches(item_id, near, n=3)
         hint = f"Did you mean {' or '.join(close)}?" if close else f"The items are: {', '.join(known)}."
         raise UsageError(f"There is no item {item_id!r} in {self.name}. {hint}")
 

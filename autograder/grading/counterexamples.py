@@ -29,7 +29,6 @@ import numpy as np
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.compare import Mismatch, compare
 from autograder.grading.fixtures import Case, Expectation
-from autograder.grading.hints import PUBLIC_PASS, START_THERE
 from autograder.grading.wording import UNTOLD, Place, in_file, is_unfinished
 from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH, unkeyed
@@ -210,9 +209,7 @@ class Search:
                 except (GraderFault, OSError):  # the points are known already, and hold without an example
                     return list(results)
                 if text:  # what it shows need not be looked for elsewhere
-                    hint = "" if result.hint == PUBLIC_PASS else result.hint
-                    message = result.message.replace(UNTOLD, "")
-                    result = replace(result, counterexample=text, hint=hint, message=message)
+                    result = replace(result, counterexample=text, message=result.message.replace(UNTOLD, ""))
             shown.append(result)
         return shown
 
@@ -479,7 +476,7 @@ def calls_of(items: Iterable[ItemResult], cases: Sequence[Case]) -> dict[str, st
     by_id, calls = {case.id: case for case in cases}, {}
     for item in items:
         first = next((case for case in item.cases if case.verdict != "passed"), None)
-        is_shown = item.counterexample or item.hint.endswith(START_THERE)
+        is_shown = item.counterexample or item.waits_for
         if first and first.visibility == "public" and first.verdict in ("failed", "raised", "timed_out"):
             calls[item.item] = short_call(by_id[first.case]) if first.case in by_id and not is_shown else ""
     return {item: call for item, call in calls.items() if call}

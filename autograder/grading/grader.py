@@ -207,10 +207,12 @@ class Grading:
         elsewhere = item_to_start_with(chosen.items, first, self.judged, code)
         if first.withheld:
             return Failure(item, first, elsewhere=elsewhere)
+        of_function = [one for judged in self.judged.values() for one in judged if one.case.function == item.function]
         names = self.names.get(item.id, ()) if first.result.verdict in NAMED else ()
+        if elsewhere and not any(one.passed for one in (*of_function, *self.judged[elsewhere])):
+            names = ()  # all that it calls and returns is wrong: what a mistake would return is seen by chance
         seen = self.outcomes[first.case.id].observation if first.result.visibility == "public" else None
         handed_out = {} if names else outline(chosen.untouched_source())
-        of_function = [one for judged in self.judged.values() for one in judged if one.case.function == item.function]
         wrong = [one for one in of_function if not one.passed]
         return Failure(
             item=item,

@@ -21,11 +21,9 @@ from autograder.grading.judging import Judged
 from autograder.grading.wording import is_near_miss, without_gradient
 from autograder.sandbox.worker.calling import NUMPY, PYTHON
 from autograder.submissions.submission import Function
-from autograder.vocabulary.report import Verdict
+from autograder.vocabulary.report import START_THERE, Verdict
 from autograder.vocabulary.text import visible
 
-START_THERE = "fails too: start there."
-PUBLIC_PASS = "The public cases of this item pass, and a hidden one does not."
 RESULT = "result"  # what is compared as it is: text, truth values, lists, dictionaries
 IN_TURN = ("step", "record", "update", "epoch")  # axes of what happens one after the other
 
@@ -84,7 +82,7 @@ class Failure:
 
 def hint_of(failure: Failure) -> str:
     """Choose the hint of a failure, and add where to start."""
-    start = f"{failure.elsewhere} {START_THERE}" if failure.elsewhere and not failure.names else ""
+    start = f"{failure.elsewhere}{START_THERE}" if failure.elsewhere and not failure.names else ""
     chosen = next((hint for applies, hint in _rules(failure) if applies), "")
     return f"{chosen} {start}".strip()
 
@@ -103,8 +101,7 @@ def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
     yield not is_hidden and ".backward(" in failure.code and asks_graph and is_cut, BACKWARD
     yield first.withheld or failure.elsewhere, ""  # what is called is wrong, which explains it
     of_kind = _of_kind(case, mismatch) if mismatch else ""
-    passes_public = first.result.verdict in NAMED and (item.public or item.laws)
-    yield is_hidden, of_kind or (PUBLIC_PASS if passes_public else "")  # nothing that its numbers decide
+    yield is_hidden, of_kind  # nothing that its numbers decide
     if mismatch is None:
         return
     yield mismatch.diagnoses or is_near_miss(mismatch) or failure.updates, ""

@@ -168,6 +168,19 @@ class ClassPage:
             row["mistakes"] = [places[name] for name in row["mistakes"] if name in places]
         counts = Counter(group for row in self._rows for group in row["groups"])
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
+        warnings = []  # what the staff must see before they publish, as (title, text)
+        if self._rows and (missing := [layer for layer in STRICT if layer not in isolation]):
+            text = "They could read and change whatever the grading account can. Trust the grades accordingly."
+            warnings.append((f"Submissions ran below strict isolation, without {' and '.join(missing)}", text))
+        if len(self._fixtures) > 1:
+            text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
+            warnings.append(("Not everybody was graded on the same fixtures", text))
+        # What costs most is taught; of names that fit the same answers the first stands for all.
+        lessons: dict[tuple[object, ...], tuple[str, Group]] = {}
+        for anchor, answer in anchored.items():
+            key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
+            lessons.setdefault(key, (anchor, answer))
+        ordered = sorted(lessons.values(), key=lambda lesson: (-lesson[1].cost, -lesson[1].count, lesson[0]))
         verdicts = {verdict for item in figures.items for verdict in item.verdicts}
         return page_template("index.html").generate(
             policy=policy,
@@ -180,9 +193,9 @@ class ClassPage:
             background=self._background,
             mistakes=mistakes,
             examples={anchor: self._example(answer) for anchor, answer in anchored.items()},
-            teach=_lessons(anchored),
+            teach=[lesson for lesson in ordered[:MAX_LESSONS] if lesson[1].cost > 0],
             groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
-            warnings=self._warnings(isolation),
+            warnings=warnings,
             bins=BINS,
             verdicts=[verdict for verdict in VERDICTS if verdict in verdicts],
             columns=columns,
@@ -204,34 +217,12 @@ class ClassPage:
             fixture_hashes=sorted(self._fixtures),
         )
 
-    def _warnings(self, isolation: Sequence[str]) -> list[tuple[str, str]]:
-        """List what the staff must see before they publish, as (title, text)."""
-        warnings = []
-        missing = [layer for layer in STRICT if layer not in isolation]
-        if self._rows and missing:
-            text = "They could read and change whatever the grading account can. Trust the grades accordingly."
-            warnings.append((f"Submissions ran below strict isolation, without {' and '.join(missing)}", text))
-        if len(self._fixtures) > 1:
-            text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
-            warnings.append(("Not everybody was graded on the same fixtures", text))
-        return warnings
-
     def _example(self, answer: Group) -> dict[str, str]:
         """Return how a student wrote a wrong answer: the shortest of the first few, or ""."""
         names = [who.student for who in answer.who[:MAX_TRIED]]
         written = [(text, name) for name in names if (text := self._background.code_of(name, answer.function))]
         text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
         return {"student": student, "text": text}
-
-
-def _lessons(anchored: Mapping[str, Group]) -> list[tuple[str, Group]]:
-    """Choose what costs most, by place on the page; of names that fit the same answers the first stands for all."""
-    lessons: dict[tuple[object, ...], tuple[str, Group]] = {}
-    for anchor, answer in anchored.items():
-        key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
-        lessons.setdefault(key, (anchor, answer))
-    ordered = sorted(lessons.values(), key=lambda lesson: (-lesson[1].cost, -lesson[1].count, lesson[0]))
-    return [lesson for lesson in ordered[:MAX_LESSONS] if lesson[1].cost > 0]
 
 
 # Cells: a thousand students share a few dozen different ones.

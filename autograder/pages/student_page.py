@@ -18,12 +18,11 @@ from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
-MAX_BYTES = 150_000  # of a page
+MAX_BYTES = 250_000  # of a page
+MAX_OPEN = 8  # cards; of more the one to start with is open, and the others open at their heads
 MAX_SENTENCE = 240  # characters of what to do next
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")
-# As `grading.hints` and `grading.wording` word it.
-ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")
 T = TypeVar("T")
 
 
@@ -75,38 +74,36 @@ def feedback_page(
 
     Where the page would be larger than MAX_BYTES, parts are left out step by step, and it says so.
     """
-    page = ""
+    page, whole = "", (report, details or Details("", ""), listing)
     for room, count in CUTS:
-        page = _page(title, notes, *_cut_to(room, [*PARTS][:count], report, details or Details("", ""), listing))
+        report, details, listing, left_out = _cut_to(room, [*PARTS][:count], *whole)
+        by_function: dict[str, list[ItemResult]] = {}
+        for item in report.items:
+            by_function.setdefault(item.function, []).append(item)
+        groups = [_group(function, items, listing) for function, items in by_function.items()]
+        passed = tuple(item.item for item in report.items if item.verdict == "passed")
+        now = Earlier("", report.submission.sha256, report.points, report.max_points, passed)
+        page = render_page(
+            "feedback.html",
+            report=report,
+            title=title,
+            notes=notes_beside(report, notes),
+            left_out=left_out,
+            next_step=next_step(report, groups),
+            groups=groups,
+            is_folded=sum(len(group.causes) for group in groups) > MAX_OPEN,
+            unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
+            all_passed=bool(report.items) and len(passed) == len(report.items),
+            curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],
+            called=CALLED,
+            calls=details.calls,
+            grids={picture.item: grid(picture) for picture in details.pictures},
+            gradings=[now, *reversed(details.earlier)] if details.earlier else [],
+            listing=listing,
+        )
         if len(page.encode()) <= MAX_BYTES:
             break
     return page
-
-
-def _page(title: str, notes: Sequence[str], report: Report, details: Details, listing: Listing, left_out: str) -> str:
-    by_function: dict[str, list[ItemResult]] = {}
-    for item in report.items:
-        by_function.setdefault(item.function, []).append(item)
-    groups = [_group(function, items, listing) for function, items in by_function.items()]
-    passed = tuple(item.item for item in report.items if item.verdict == "passed")
-    now = Earlier("", report.submission.sha256, report.points, report.max_points, passed)
-    return render_page(
-        "feedback.html",
-        report=report,
-        title=title,
-        notes=notes_beside(report, notes),
-        left_out=left_out,
-        next_step=next_step(report, groups),
-        groups=groups,
-        unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
-        all_passed=bool(report.items) and len(passed) == len(report.items),
-        curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],
-        called=CALLED,
-        calls=details.calls,
-        grids={picture.item: grid(picture) for picture in details.pictures},
-        gradings=[now, *reversed(details.earlier)] if details.earlier else [],
-        listing=listing,
-    )
 
 
 def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> FunctionGroup:
@@ -118,19 +115,20 @@ def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> Func
             others.append(item)
     by_cause: dict[object, list[ItemResult]] = {}
     lines: dict[int, object] = {}  # what has no name of its own and goes wrong at the line of another has its cause
-    for item in items:
-        if item not in others:
-            at = listing.places.get(item.item, (0,))[0]
-            key: object = item.mistakes or lines.get(at) or at or item.item
-            if item.verdict == "not_graded":
-                key = (item.verdict, item.message)
-            if at:
-                lines.setdefault(at, key)
-            by_cause.setdefault(key, []).append(item)
+    keys: dict[str, object] = {}  # item → its cause; what counts as soon as another item is right has that one's
+    for item in sorted((item for item in items if item not in others), key=lambda item: item.waits_for):
+        at = listing.places.get(item.item, (0,))[0]
+        key = keys.get(item.waits_for) or item.mistakes or lines.get(at) or at or item.item
+        if item.verdict in ("missing", "not_graded"):  # what is not written of a function is one thing to do
+            key = (item.verdict, item.message if item.points is None else "")
+        if at:
+            lines.setdefault(at, key)
+        keys[item.item] = key
+        by_cause.setdefault(key, []).append(item)
     causes = []
     for same in by_cause.values():
-        # What says most comes first: a public case that fails, then a hint, then what costs most.
-        first = min(same, key=lambda item: (item.fails_unseen, not item.hint, -_lost([item])))
+        # What says most comes first: a fault of its own, a public case that fails, then a hint, then what costs most.
+        first = min(same, key=lambda one: (one.waits_for, one.fails_unseen, not one.hint, -_lost([one])))
         at, words = listing.places.get(first.item, (0, ""))
         around = tuple(listing.around(at)) if at else ()
         causes.append(Cause((first, *(item for item in same if item is not first)), _lost(same), at, words, around))
@@ -186,14 +184,14 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     start = _first_worthwhile(
         [cause for cause in own if not cause.items[0].fails_unseen] or own, lambda cause: cause.lost
     )
-    if simpler := ELSEWHERE.search(start.items[0].hint):
-        every = (cause for found in causes.values() for cause in found)
-        start = next((cause for cause in every if cause.items[0].item == simpler[1]), start)
-    missing, about = sum(to_win.values()), _about(start.items[0])
-    if start.lost < missing and len(start.items) > 1:
-        share = f"{number(round(start.lost, 2))} of your {number(round(missing, 2))}"
-        about += f" {share} missing points have this one cause."
-    return start.items[0].item, about
+    every = [cause for found in causes.values() for cause in found]
+    if simpler := start.items[0].waits_for:
+        start = next((cause for cause in every if simpler in [item.item for item in cause.items]), start)
+    first, *_ = names = [item.item for item in start.items]
+    besides = sum(cause.lost for cause in every if cause.items[0].waits_for in names)
+    worth, missing = (number(round(points, 2)) for points in (start.lost + besides, sum(to_win.values())))
+    worth = f"{'up to ' if besides else ''}{worth} of your {missing} missing points"
+    return first, f"{_about(start.items[0])} This is worth {worth}."
 
 
 def _first_worthwhile(choices: Iterable[T], worth: Callable[[T], float]) -> T:
@@ -206,15 +204,16 @@ def _first_worthwhile(choices: Iterable[T], worth: Callable[[T], float]) -> T:
 def _about(item: ItemResult) -> str:
     """Say the shortest thing that is known of a failure."""
     if item.verdict == "missing":
-        return "it is not implemented yet."
+        return f"{'a part of it' if item.points else 'it'} is not implemented yet."
     if item.fails_unseen:
         more = "A call that goes wrong is shown with it." if item.counterexample else ""
         more = _question_of(item.hint) if item.mistakes else more
         return f"every public case passes, and a hidden one fails. {more}".strip()
     if item.hint:
         return _question_of(item.hint)
-    lines = [line for line in item.message.strip().split("\n") if not line.startswith(" ")]
-    said = next((line for line in lines if line.endswith((".", "?"))), f"{item.title} is not right yet.")
+    # what is indented, and what says which cases are right, is no fault
+    lines = [line for line in item.message.strip().split("\n") if line[:1] != " " and " This one is not: " not in line]
+    said = next((line for line in lines if line.endswith((".", "?", "…"))), f"{item.title} is not right yet.")
     return visible(SENTENCE.split(said)[0], MAX_SENTENCE)
 
 
@@ -230,14 +229,14 @@ def _question_of(hint: str) -> str:
 # characters, which HTML makes five times as long, and any code. Reports keep all of it.
 
 PARTS = {
+    "cases": "what each case said",
     "pictures": "pictures of differences, and what public cases call",
     "curves": "learning curves",
     "earlier": "earlier gradings",
-    "cases": "what each case said",
     "code": "your code",
 }
 # Bytes that a message may take as HTML, and how many of PARTS are left out.
-CUTS = ((MAX_BYTES, 0), (1_500, 0), (500, 1), (250, 3), (100, 5))
+CUTS = ((MAX_BYTES, 0), (MAX_BYTES, 1), (1_500, 1), (500, 2), (250, 4), (100, 5))
 
 
 def _cut_to(
@@ -257,8 +256,8 @@ def _cut_to(
         message, hint, call = map(shorter, (item.message, item.hint, item.counterexample))
         items.append(replace(item, message=message, hint=hint, counterexample=call, cases=tuple(cases)))
     names = ["the ends of long messages"] * (tuple(items) != report.items) + [PARTS[name] for name in out]
-    if "cases" in out:
-        items = [replace(item, cases=()) for item in items]
+    if "cases" in out:  # their verdicts say how an item fails
+        items = [replace(item, cases=tuple(replace(case, message="") for case in item.cases)) for item in items]
     empty: dict[str, Any] = {"pictures": (), "calls": {}} if "pictures" in out else {}
     empty |= {name: () for name in ("curves", "earlier") if name in out}
     sentence = f"Left out, since this page would be too large: {', '.join(names)}." if names else ""

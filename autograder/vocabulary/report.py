@@ -20,6 +20,7 @@ MOST = 1e12  # points, or seconds
 # How the messages of items begin
 NOT_REACHED = "Not reached"  # that `Report.cause` explains
 RIGHT_FORM = "This is right, and it counts as soon as"  # whose function is right in no case of values
+START_THERE = " fails too: start there."  # how a hint ends that begins with another item's name
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -80,6 +81,11 @@ class ItemResult:
     def is_withheld(self) -> bool:
         """Whether it is right, and counts once its function is right where zeros would be wrong."""
         return self.message.startswith(RIGHT_FORM)
+
+    @property
+    def waits_for(self) -> str:
+        """The item that its hint says to start with; "" where it says none."""
+        return self.hint.removesuffix(START_THERE).split()[-1] if self.hint.endswith(START_THERE) else ""
 
     @property
     def fails_unseen(self) -> bool:

@@ -95,17 +95,21 @@ def report_text(
     if report.cause:
         lines += [*visible(report.cause, newlines=True).splitlines(), ""]
     lost = [item for item in report.items if report.cause and item.is_unreached]
-    shown: dict[object, str] = {}
+    shown: dict[object, ItemResult] = {}
     for item in report.items:
         is_wrong = item.verdict not in ("passed", "missing")
         if item in lost or not (is_wrong or each):
             continue
         place = places.get(item.item, ())
         key = (item.function, item.hint, *place)
-        like = shown.setdefault(key, item.item) if item.hint or place else item.item
-        like = "" if like == item.item else like
+        before = shown.setdefault(key, item) if item.hint or place else item
+        like = "" if before is item else before.item
         lines += headline(item, width)
-        if item.item not in brief:
+        if item.item in brief:
+            continue
+        if like and (item.message, item.counterexample) == (before.message, before.counterexample):
+            lines += [f"  As for {like}.", ""]
+        else:
             lines += [*explanation(item, width=width, place=place, like=like), *([""] if is_wrong else [])]
     if lost:
         names = f"{NOT_REACHED}: {', '.join(item.item for item in lost)}."

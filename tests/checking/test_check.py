@@ -60,15 +60,19 @@ def work(kit: Path) -> Callable[..., Path]:
 
 
 def test_right_work_passes_every_public_case(
-    work: Callable[..., Path], kit: Path, capsys: pytest.CaptureFixture[str]
+    work: Callable[..., Path], kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(kit / "fixtures" / "toy" / "hidden")
-    assert check(work(toy=RIGHT + SHIFT)) == 0
+    folder = work(toy=RIGHT + SHIFT)
+    assert check(folder) == 0
     assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
         "PASS ramp 6 / 6",
         "PASS shift 4 / 4",
         f"total 10 / 10 {INTRODUCTION}",
     ]
+    monkeypatch.setenv("COLUMNS", "60")
+    check(folder)
+    assert capsys.readouterr().out.endswith(f" 10 / 10\n      {INTRODUCTION}\n")
 
 
 def test_wrong_item_is_shown_with_values_hint_and_command(
@@ -161,6 +165,7 @@ def test_folder_without_work_is_named_with_what_it_should_hold(kit: Path, files:
         (["WORK", "--assignment", "nix"], "There is no assignment 'nix'. Name one with --assignment: toy.\n"),
         (["WORK", "--item", "nix"], "no item 'nix' in toy. The items are: ramp-values, shift-values.\n"),
         (["WORK", "--item", "ramp-value"], "no item 'ramp-value' in toy. Did you mean ramp-values?\n"),
+        (["WORK", "--item", "shft"], "no item 'shft' in toy. Did you mean shift?\n"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_exit_code_2(

@@ -31,6 +31,20 @@ def f(x, old, mode):
 """
 
 
+CALLER = """\
+import torch
+
+def score_table(probs):
+    return probs - torch.eye(len(probs), dtype=probs.dtype)
+
+def kl_expected_gradients(logits, ref_log_probs):
+    log_probs = torch.log_softmax(logits.detach(), 0)
+    x = ref_log_probs.detach() - log_probs
+    factors = torch.stack([torch.ones_like(x), -x, -torch.expm1(x)])
+    return (factors * log_probs.exp()) @ score_table(log_probs.exp())
+"""
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
@@ -115,6 +129,19 @@ def test_most_wrong_answers_of_the_corpus_are_marked_rightly() -> None:
                 wrong += bool(lines) and not lines & {*entry["lines"]}
     assert right >= RIGHT_SHARE * len(entries)
     assert wrong <= WRONG_SHARE * len(entries)
+
+
+def test_caller_of_what_is_wrong_gets_its_line_and_no_name_of_its_own() -> None:
+    chosen = find_assignment(KIT, "policy_gradient_theory")
+    submission = Submission("ada", f"{chosen.module}.py", "", CALLER)
+    grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
+    items = [item for item in chosen.items if item.id in ("score-table", "kl-gradients")]
+    with Sandbox() as sandbox:
+        called, caller = grader.grade(submission, sandbox, items).items
+        lines = fault_lines(grader, submission, [called, caller], sandbox)
+    assert called.mistakes == ("score-sign",)
+    assert (caller.mistakes, caller.hint) == ((), "score-table fails too: start there.")
+    assert lines["kl-gradients"] == lines["score-table"]
 
 
 def failed(**changes: Any) -> ItemResult:

@@ -359,6 +359,7 @@ def test_all_without_an_answer_get_the_same_in_one_go(serving: Serving) -> None:
     words = Answer("words", (), "00")
     browser = serving(*map(graded, ("ada", "bela", "cleo, dora", "emil")), answers={"ada": {QUESTION: words}})
     browser.decide("emil", "by word of mouth", "1", QUESTION)
+    assert f"{QUESTION} (1 unmarked)" in browser.ask("").text
     assert 'name="report" value="bela/cleo, dora"' in browser.ask(f"questions/{QUESTION}").text
 
     def give(students: str, points: str = "0") -> Reply:
@@ -497,7 +498,8 @@ def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> 
     assert 'data-key="j"' not in page
     asked = browser.ask("feedback/ada.html").text
     assert asked.index('id="item-') < asked.index("&lt;b&gt;mine&lt;/b&gt; is right")
-    assert "asks for a regrade" in asked
+    assert '<span class="flag">asks for a regrade' in asked
+    assert 'feedback/ada.html">1 asks for a regrade</a>' in browser.ask("").text
     browser.decide("ada", "the case of one response is not", "")
     assert "asks for a regrade" not in browser.ask("feedback/ada.html").text
     assert 'data-key="u"' not in browser.ask("feedback/cleo.html").text

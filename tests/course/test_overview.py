@@ -169,7 +169,7 @@ def test_page_of_a_student_tells_the_median_of_a_whole_class_alone(given: Given)
     page = tree((folder / "by-student" / "ada.html").read_text(encoding="utf-8"))
     rows = [[cell.text for cell in row.find("td")] for row in page.find("tbody")[0].find("tr")]
     assert rows == [["1.5 / 3", "50", "50"], ["3 / 3", "100", "–"]]
-    assert page.find("p", class_="total")[0].text == "4.5 points in all"
+    assert page.find("p", class_="total")[0].text == "4.5 of 6 points in all"
 
 
 def test_page_of_a_student_who_left_goes(given: Given) -> None:

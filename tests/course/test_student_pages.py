@@ -21,7 +21,7 @@ from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report, from_json
 
-LIMIT = 150_000  # bytes of a page
+LIMIT = 250_000  # bytes of a page
 MOST_PICTURES = {"grpo_in_practice": 4}
 NO_DETAILS = Details("", "")
 ALL = [one.name for one in find_assignments(KIT)]
@@ -84,9 +84,21 @@ def test_page_stays_small_and_tells_what_is_left_out(name: str, text: str) -> No
     pictures = tuple(Picture(one, "c", "x", ("a", "b"), (20, 20), "+-" * 200) for one in ids)
     text = page(name, submission, report, Details("", "", (), pictures, earlier))
     assert len(text.encode()) < LIMIT
-    assert "Left out, since this page would be too large: the ends of long messages, pictures of differences" in text
+    assert "Left out, since this page would be too large: the ends of long messages, what each case said" in text
     assert "more characters are left out)" in text
     assert all(f'id="item-{one}"' in text for one in ids)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_page_of_ordinary_faults_everywhere_keeps_messages_and_code(name: str) -> None:
+    assignment = find_assignment(KIT, name)
+    stored = sorted(golden_path(assignment, "x").parent.glob("*.json"))[0]
+    report = screaming(from_json(json.loads(stored.read_text(encoding="utf-8"))), "It was 1.0.\n" * 25)
+    code = "".join(f"def {one}(x):\n" + "    y = x + 1\n" * 20 for one in assignment.functions)
+    text = page(name, Submission("eve", "eve/m.py", "0" * 64, code), report, NO_DETAILS)
+    assert len(text.encode()) < LIMIT
+    assert "more characters are left out" not in text
+    assert text.count('<details class="listing"') == len(assignment.functions)
 
 
 @pytest.mark.parametrize("name", ALL)

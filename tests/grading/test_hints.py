@@ -12,7 +12,7 @@ from observed import tensor
 from autograder.grading.assignment import Item
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case, Expectation
-from autograder.grading.hints import PUBLIC_PASS, Failure, hint_of, item_to_start_with, other_default
+from autograder.grading.hints import Failure, hint_of, item_to_start_with, other_default
 from autograder.grading.judging import Judged
 from autograder.sandbox.calls import Array, Observation, Returned
 from autograder.submissions.submission import Function
@@ -132,7 +132,7 @@ def test_hidden_failure_gets_no_hint_that_numbers_decide() -> None:
     hints = {hint(value(), visibility="hidden", out=tensor(WANTED * by)) for by in (0.0, 1.0001, 2.0, np.nan)}
     slope = value(kind="gradient")
     hints |= {hint(slope, visibility="hidden", out=tensor(WANTED * by)) for by in (0.0, np.nan)}
-    assert hints == {PUBLIC_PASS}
+    assert hints == {""}
     assert hint(value(), visibility="hidden", out=tensor(WANTED[:1])).startswith("Write down the shape")
 
 

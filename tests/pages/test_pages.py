@@ -23,7 +23,7 @@ from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
-from autograder.pages.student_page import feedback_page
+from autograder.pages.student_page import MAX_OPEN, feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import visible
@@ -58,6 +58,9 @@ RUN = {
     "isolation": ["landlock", "seccomp"],
     "submissions": 3,
 }
+
+
+BEHIND = "b fails too: start there."
 
 
 def item(
@@ -252,6 +255,21 @@ def test_items_of_one_cause_are_one_card_whose_others_open() -> None:
     assert [each.attributes["id"] for each in second.find("article")] == ["item-b"]
 
 
+def test_item_behind_another_is_in_its_card() -> None:
+    root = tree(feedback_page(report("ada", item("a", points=0.0, hint=BEHIND), item("b"), item("c"))))
+    first, second = root.find("div", class_="card")
+    assert [each.attributes["id"] for each in first.find("article")] == ["item-b", "item-a"]
+    assert [each.attributes["id"] for each in second.find("article")] == ["item-c"]
+
+
+def test_many_cards_open_at_their_heads() -> None:
+    several = [item(f"a{place}", function=f"f{place}") for place in range(MAX_OPEN + 1)]
+    folded = [
+        len(tree(feedback_page(report("ada", *some))).find("details", class_="fold")) for some in (several[1:], several)
+    ]
+    assert folded == [0, MAX_OPEN], "the one to start with stays open"
+
+
 def test_function_without_a_line_of_work_is_a_row() -> None:
     message = "f is not implemented yet."
     lost = [item(name, "missing", 0.0, function="f", message=message, hint="") for name in ("a", "b")]
@@ -276,32 +294,54 @@ def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "said"),
+    ("items", "said", "worth"),
     [
-        ([passed("a"), item("b", hint="Divide by G - 1. More.")], "compute_deltas: Divide by G - 1."),
-        ([item("b", "missing", 0.0), item("c")], "compute_deltas: it is not implemented yet."),
-        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "compute_deltas: title of b is not right yet."),
-        ([replace(item("b"), cases=UNSEEN)], "compute_deltas: every public case passes, and a hidden one fails."),
+        ([passed("a"), item("b", hint="Divide by G - 1. More.")], "Divide by G - 1.", "4 of your 4"),
+        ([item("b", "missing", 0.0), item("c")], "it is not implemented yet.", "6 of your 10"),
+        ([item("b", "missing", hint=""), item("c", "missing")], "a part of it is not implemented yet.", "8 of your 8"),
+        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "title of b is not right yet.", "4 of your 4"),
+        (
+            [item("b", hint="", message="The first case is right. This one is not: two.\nIt is 1.")],
+            "It is 1.",
+            "4 of your 4",
+        ),
+        ([replace(item("b"), cases=UNSEEN)], "every public case passes, and a hidden one fails.", "4 of your 4"),
         (
             [replace(item("b", mistakes=("m",)), cases=UNSEEN)],
-            "compute_deltas: every public case passes, and a hidden one fails. What is its standard deviation?",
+            "every public case passes, and a hidden one fails. What is its standard deviation?",
+            "4 of your 4",
         ),
         (
             [replace(item("b"), cases=UNSEEN, counterexample="f(1)")],
-            "compute_deltas: every public case passes, and a hidden one fails. "
-            "A call that goes wrong is shown with it.",
+            "every public case passes, and a hidden one fails. A call that goes wrong is shown with it.",
+            "4 of your 4",
         ),
-        ([replace(item("b"), cases=UNSEEN), item("c", hint="Seen. More.")], "compute_deltas: Seen."),
+        ([replace(item("b"), cases=UNSEEN), item("c", hint="Seen. More.")], "Seen.", "4 of your 8"),
         (
             [replace(item("b"), cases=UNSEEN), item("c", function="g", hint="Seen. More.")],
-            "compute_deltas: every public case passes, and a hidden one fails.",
+            "every public case passes, and a hidden one fails.",
+            "4 of your 8",
         ),
+        ([item("b"), item("c", function="g", hint=BEHIND)], "What is its standard deviation?", "up to 8 of your 8"),
     ],
-    ids=("hint", "missing", "message", "hidden", "hidden and named", "hidden and shown", "seen first", "another's"),
+    ids=(
+        "hint",
+        "missing",
+        "missing in part",
+        "message",
+        "message of a later case",
+        "hidden",
+        "hidden and named",
+        "hidden and shown",
+        "seen first",
+        "another's",
+        "others behind it",
+    ),
 )
-def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str) -> None:
+def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str, worth: str) -> None:
     root = tree(feedback_page(report("ada", *items)))
-    assert root.find(class_="next")[0].text == f"Next Start with {said}"
+    told = f"Next Start with compute_deltas: {said} This is worth {worth} missing points."
+    assert root.find(class_="next")[0].text == told
     (link,) = root.find(class_="next")[0].find("a")
     assert [one for one in root.walk() if one.attributes.get("id") == link.attributes["href"][1:]]
 
