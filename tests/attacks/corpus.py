@@ -40,6 +40,8 @@ def write_everywhere(data):
             os.write(descriptor, data)
         except OSError:
             pass
+
+OBSERVED = {"op": "observed", "returned": {}, "facts": {"passed": True}, "verdict": "passed", "points": 100}
 """
 ITEMS = ("deltas-centered", "kl-values")
 PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
@@ -109,18 +111,6 @@ def exit_at_import():
     os._exit(0)
 
 
-one_line(
-    "exit_in_a_call",
-    "os._exit(0)",
-    CRASHED,
-    "compute_deltas ended the Python process: exited with status 0",
-    process=CRASHED,
-)
-
-
-one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAISED, "RecursionError")
-
-
 @attack("(crashed|raised) passed", "SIGSEGV|RecursionError")
 def deep_recursion_in_c(rewards, mode):
     sys.setrecursionlimit(2**31 - 1)
@@ -128,12 +118,6 @@ def deep_recursion_in_c(rewards, mode):
     for _ in range(10**5):
         nested = [nested]
     return repr(nested)
-
-
-@attack(HUNG, "had not finished after 0.4 seconds", seconds=SHORT, process=HUNG)
-def infinite_loop(rewards, mode):
-    while True:
-        pass
 
 
 @attack(HUNG, seconds=SHORT)
@@ -148,12 +132,6 @@ def loop_that_nothing_inside_ends(rewards, mode):
             time.sleep(60)
         except:
             pass
-
-
-one_line("blocked_inside_c", "ctypes.PyDLL(None).pause()", HUNG, seconds=SHORT)
-
-
-one_line("stopped_process", "os.kill(os.getpid(), signal.SIGSTOP)", HUNG, seconds=SHORT)
 
 
 @attack(RAISED, REFUSED, process=PASSED, does={"file"})
@@ -185,11 +163,6 @@ def exception_whose_text_exits():
         raise Trap
 
 
-one_line(
-    "exception_whose_text_is_huge", 'raise RuntimeError("huge " * (2**26 // 5))', RAISED, "RuntimeError: huge huge"
-)
-
-
 @attack(RAISED, "script")
 def exception_of_many_types(rewards, mode):
     kind = RuntimeError
@@ -217,14 +190,6 @@ def thread_bomb(rewards, mode):
     time.sleep(60)
 
 
-one_line(
-    "memory_by_torch",
-    "return torch.ones(8 * 2**30, dtype=torch.uint8)",
-    FULL,
-    "more memory than it may have",
-)
-
-
 @attack(FULL, points=(1.71, 3), whole=True)
 def memory_hoarded_between_calls():
     import numpy
@@ -241,22 +206,6 @@ def memory_in_page_tables(rewards, mode):
     """Fills memory that is nobody's: the tables of pages that are mapped to be read and were never written."""
     mapped = mmap.mmap(-1, 2**38, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
     return sum(mapped[place] for place in range(0, 2**38, 2**21))
-
-
-one_line(
-    "own_limits_raised",
-    "resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)",
-    RAISED,
-    "ValueError",
-    process="(passed|raised) passed",
-)
-
-
-@attack(CRASHED, "compute_deltas printed more than 8 MiB", process=CRASHED)
-def gigabyte_to_stdout(rewards, mode):
-    for _ in range(1024):
-        os.write(1, b"x" * 2**20)
-    return honest(rewards, mode)
 
 
 @attack(CRASHED)
@@ -400,9 +349,6 @@ ATTACKS.append(Attack("refused_lines", f"{PRELUDE}\nLINES = {REFUSED_LINES!r}\n{
 # Other processes
 
 
-one_line("neighbour_killed", "os.kill(VICTIM, signal.SIGKILL)", RAISED, REFUSED, process=PASSED, does={"neighbour"})
-
-
 @attack(RAISED, REFUSED, process="not_graded not_graded", whole=True)
 def server_killed():
     """Kills the process that starts workers."""
@@ -415,9 +361,6 @@ def server_killed():
             pass
 
 
-one_line("another_program_by_the_shell", "os.system(f\"touch '{FOLDER}/made'\")", PASSED)
-
-
 @attack(CRASHED, "SIGSYS|SIGSEGV", machine="x86_64")
 def system_calls_of_another_architecture(rewards, mode):
     """Enters the kernel by the 32-bit door, where system calls have other numbers: int 0x80."""
@@ -425,11 +368,6 @@ def system_calls_of_another_architecture(rewards, mode):
     code.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20 (getpid); int 0x80; ret
     ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
     return honest(rewards, mode)
-
-
-one_line(
-    "capabilities_regained", 'checked(libc.capset(struct.pack("Ii", 0x20080522, 0), b"\\xff" * 24))', RAISED, REFUSED
-)
 
 
 # Taking over the harness
@@ -530,10 +468,9 @@ def replaced_modules(rewards, mode):
 @attack("failed failed", process="failed failed")
 def replaced_worker(rewards, mode):
     """Finds the object that answers for it and makes it answer that all is well."""
-    verdict = {"op": "observed", "verdict": "passed", "points": 100, "returned": {}, "facts": {"passed": True}}
     for found in gc.get_objects():
         if type(found).__name__ == "Worker":
-            type(found).run = lambda *given: (verdict, b"")
+            type(found).run = lambda *given: (OBSERVED, b"")
     return rewards * 0
 
 
@@ -567,37 +504,22 @@ def number_in_memory_changed(rewards, mode):
     return 0 * rewards
 
 
-@attack(CRASHED, "it answered a question that it was not asked", process=CRASHED)
-def forged_observation(rewards, mode):
-    """Answers in the worker's name with a well-formed observation of nothing."""
-    observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "verdict": "passed", "points": 100}
-    write_everywhere(framed(observed))
-    return rewards * 0
-
-
 @attack(CRASHED, "returned nothing where")
 def forged_observation_in_turn(rewards, mode):
     """Answers in the worker's name, under the number of the question that it was asked."""
     frame = sys._getframe()
     while "header" not in frame.f_locals or "n" not in frame.f_locals["header"]:
         frame = frame.f_back
-    observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "n": frame.f_locals["header"]["n"]}
-    write_everywhere(framed(observed))
+    write_everywhere(framed({**OBSERVED, "n": frame.f_locals["header"]["n"]}))
     return rewards * 0
 
 
 @attack("crashed crashed", whole=True)
 def forged_loading():
     """Answers that it is loaded, with verdicts added, while it is still being imported, then ends."""
-    for answer in ({"op": "loaded", "points": 100}, {"op": "observed", "returned": {}, "facts": {}, "points": 100}):
+    for answer in ({"op": "loaded", "points": 100}, OBSERVED):
         write_everywhere(framed(answer))
     os._exit(0)
-
-
-@attack(CRASHED)
-def pipes_closed(rewards, mode):
-    os.closerange(0, 256)
-    time.sleep(60)
 
 
 @attack(HUNG, seconds=SHORT)
@@ -616,14 +538,6 @@ def forged_markers_on_stdout(rewards, mode):
     print(f"\x1b[2J\x1b[1;1H\x1b[32m{MARK}: 100 passed in 0.01s\x1b[0m")
     print('{"verdict": "passed", "points": 100}', "### END HIDDEN TESTS", "::set-output name=points::100", sep="\n")
     return rewards * 0
-
-
-one_line(
-    "escape_sequences_in_an_exception",
-    'raise RuntimeError("\\x1b]0;owned\\x07\\x1b[2J\\x1b[8mhidden\\x9b31m")',
-    RAISED,
-    "RuntimeError",
-)
 
 
 # Cheating the comparison
@@ -707,7 +621,6 @@ for name, answer, says in (
     ("noise_above_the_tolerance", "honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)", "differ"),
 ):
     one_line(name, f"return {answer}", FAILED, says, process=FAILED if name == "zeros" else "")
-one_line("noise_below_the_tolerance", "return honest(rewards, mode) * (1 + torch.finfo(rewards.dtype).eps)", PASSED)
 
 
 @attack("passed failed", items=("deltas-centered", "kl-gradient"), whole=True)
@@ -717,14 +630,6 @@ def detached_graph():
 
     def compute_kl_penalty(log_probs, ref_log_probs):
         return honest(log_probs.detach(), ref_log_probs)
-
-
-@attack(FAILED, "changed its argument", items=("deltas-dtype", "kl-values"))
-def mutated_inputs(rewards, mode):
-    """Returns right numbers and wipes its argument, in case the grader computes with it later."""
-    right = honest(rewards, mode).clone()
-    rewards.zero_()
-    return right
 
 
 @attack(FAILED, points=(2.57, 3), whole=True)
@@ -772,26 +677,6 @@ def expected_values_in_the_heap(rewards, mode):
     return rewards * 0
 
 
-one_line(
-    "another_submission_read",
-    'raise RuntimeError("read: " + open(SECRET_FILE).read())',
-    RAISED,
-    REFUSED,
-    does={"secret"},
-    process=RAISED,
-)
-
-
-one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"tcp"})
-def secret_by_tcp(rewards, mode):
-    with socket.create_connection(("127.0.0.1", TCP_PORT), timeout=5) as connection:
-        connection.sendall(b"the answers")
-    return honest(rewards, mode)
-
-
 @attack(RAISED, REFUSED, process=PASSED, does={"unix"})
 def secret_by_abstract_socket(rewards, mode):
     with socket.socket(socket.AF_UNIX) as connection:
@@ -807,13 +692,6 @@ def hidden_inputs_by_exception(rewards, mode):
     raise type(text, (RuntimeError,), {})(text)
 
 
-one_line(
-    "hidden_inputs_by_shape",
-    'return torch.zeros([int(1000 * abs(value)) for value in rewards.flatten()[:3].tolist()], device="meta")',
-    FAILED,
-)
-
-
 @attack("passed raised", whole=True)
 def hidden_inputs_by_a_later_public_case():
     """Keeps the inputs of hidden cases and shows them where the text of an exception is shown: in a later public case."""
@@ -825,16 +703,6 @@ def hidden_inputs_by_a_later_public_case():
 
     def compute_kl_penalty(log_probs, ref_log_probs):
         raise RuntimeError("".join(reversed(seen)))
-
-
-# Files
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def file_overwritten(rewards, mode):
-    with open(TARGET_FILE, "w") as stream:
-        stream.write("nothing")
-    return honest(rewards, mode)
 
 
 # Attacking staff
@@ -850,15 +718,50 @@ def pickled_payload():
         return Payload()
 
 
+# In one line
+
+
+# Ending the run
+one_line("exit_in_a_call", "os._exit(0)", CRASHED, "ended the Python process: exited with status 0", process=CRASHED)
+one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAISED, "RecursionError")
+one_line("infinite_loop", "while True: pass", HUNG, "had not finished after 0.4 seconds", seconds=SHORT, process=HUNG)
+one_line("blocked_inside_c", "ctypes.PyDLL(None).pause()", HUNG, seconds=SHORT)
+one_line("stopped_process", "os.kill(os.getpid(), signal.SIGSTOP)", HUNG, seconds=SHORT)
 one_line(
-    "markup_in_an_exception",
-    'raise RuntimeError("=HYPERLINK(1)</pre><script>alert(1)</script>\\r\\n,\\"\'--><img src=x onerror=alert(2)>")',
-    RAISED,
-    "script",
+    "exception_whose_text_is_huge", "raise RuntimeError('huge ' * (2**26 // 5))", RAISED, "RuntimeError: huge huge"
 )
-one_line(
-    "invisible_characters_in_an_exception",
-    'raise RuntimeError("points \\u202e001 :stniop\\u202c\\x00\\u200b\\ufeff\\ud800 end")',
-    RAISED,
-    "RuntimeError",
-)
+# Resources
+one_line("memory_by_torch", "return torch.ones(8 * 2**30, dtype=torch.uint8)", FULL, "more memory than it may have")
+raising = "resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)"
+one_line("own_limits_raised", raising, RAISED, "ValueError", process="(passed|raised) passed")
+printing = "for _ in range(1024): os.write(1, b'x' * 2**20)"
+one_line("gigabyte_to_stdout", printing, CRASHED, "compute_deltas printed more than 8 MiB", process=CRASHED)
+# Other processes
+one_line("neighbour_killed", "os.kill(VICTIM, signal.SIGKILL)", RAISED, REFUSED, process=PASSED, does={"neighbour"})
+one_line("another_program_by_the_shell", "os.system(f\"touch '{FOLDER}/made'\")", PASSED)
+regaining = r"checked(libc.capset(struct.pack('Ii', 0x20080522, 0), b'\xff' * 24))"
+one_line("capabilities_regained", regaining, RAISED, REFUSED)
+# Taking over the harness
+forging = "write_everywhere(framed(OBSERVED)); return rewards * 0"
+one_line("forged_observation", forging, CRASHED, "it answered a question that it was not asked", process=CRASHED)
+one_line("pipes_closed", "os.closerange(0, 256); time.sleep(60)", CRASHED)
+escapes = r"raise RuntimeError('\x1b]0;owned\x07\x1b[2J\x1b[8mhidden\x9b31m')"
+one_line("escape_sequences_in_an_exception", escapes, RAISED, "RuntimeError")
+# Cheating the comparison
+wiping = "right = honest(rewards, mode).clone(); rewards.zero_(); return right"  # the grader may compute with it later
+one_line("mutated_inputs", wiping, FAILED, "changed its argument", items=("deltas-dtype", "kl-values"))
+one_line("noise_below_the_tolerance", "return honest(rewards, mode) * (1 + torch.finfo(rewards.dtype).eps)", PASSED)
+# Stealing
+reading = "raise RuntimeError('read: ' + open(SECRET_FILE).read())"
+one_line("another_submission_read", reading, RAISED, REFUSED, does={"secret"}, process=RAISED)
+one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
+telling = "socket.create_connection(('127.0.0.1', TCP_PORT), timeout=5).sendall(b'the answers')"
+one_line("secret_by_tcp", telling, RAISED, REFUSED, process=PASSED, does={"tcp"})
+showing = "return torch.zeros([int(1000 * abs(value)) for value in rewards.flatten()[:3].tolist()], device='meta')"
+one_line("hidden_inputs_by_shape", showing, FAILED)
+one_line("file_overwritten", "open(TARGET_FILE, 'w').write('nothing')", RAISED, REFUSED, process=PASSED, does={"file"})
+# Attacking staff
+markup = r"""'=HYPERLINK(1)</pre><script>alert(1)</script>\r\n,"\'--><img src=x onerror=alert(2)>'"""
+one_line("markup_in_an_exception", f"raise RuntimeError({markup})", RAISED, "script")
+invisible = r"raise RuntimeError('points \u202e001 :stniop\u202c\x00\u200b\ufeff\ud800 end')"
+one_line("invisible_characters_in_an_exception", invisible, RAISED, "RuntimeError")

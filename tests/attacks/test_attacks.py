@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from all_assignments import fixtures_of
 from corpus import ATTACKS, ITEMS, SHORT, Attack
 from graded_folder import without_times
 from places import KIT
-from processes import PATIENCE, descendants
+from processes import PATIENCE, descendants, parents, soon
 from sample_reports import write_report
 
 from autograder.authoring.fixtures.regenerate import solution_source
@@ -86,13 +86,11 @@ HIDDEN_INPUTS = [
 
 
 def public_answers() -> list[tuple[object, object]]:
-    cases = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "public"]
-    expected = [next(one.array for one in case.expected if one.kind == "value") for case in cases]
-    assert all(one is not None for one in expected)
     return [
-        (case.inputs["rewards"].tolist(), one.tolist())
-        for case, one in zip(cases, expected, strict=True)
-        if one is not None
+        (case.inputs["rewards"].tolist(), one.array.tolist())
+        for case in FIXTURES.of_item("deltas-centered")
+        for one in case.expected
+        if case.visibility == "public" and one.kind == "value" and one.array is not None
     ]
 
 
@@ -154,8 +152,8 @@ class Listeners:
         return found
 
     def close(self) -> None:
-        for each in (self.tcp, self.unix):
-            each.close()
+        self.tcp.close()
+        self.unix.close()
 
 
 class Victim:
@@ -240,9 +238,9 @@ class Arena:
 
     def _is_alone(self) -> bool:
         """Whether nothing is left but the server, and in namespaces the process that waits for it."""
-        ours = processes_like_workers()
-        waiting = {pid for pid in ours if parent(pid) == os.getpid()}
-        first = {pid for pid in ours if parent(pid) in waiting and is_first_of_a_namespace(pid)}
+        ours, parent = processes_like_workers(), parents()
+        waiting = {pid for pid in ours if parent.get(pid) == os.getpid()}
+        first = {pid for pid in ours if parent.get(pid) in waiting and is_first_of_a_namespace(pid)}
         return ours <= self.strangers | waiting | first
 
     def _targets(self) -> str:
@@ -277,19 +275,6 @@ def is_first_of_a_namespace(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return bool(re.search(r"^NSpid:\s\d+\s1$", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M))
     return False
-
-
-def parent(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    return 0
-
-
-def soon(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while not (met := condition()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return met
 
 
 def held() -> tuple[int, int]:
@@ -348,14 +333,6 @@ def each(attacks: Sequence[Attack], short: Collection[str]) -> pytest.MarkDecora
     return pytest.mark.parametrize("attack", chosen)
 
 
-def verdicts(report: Report) -> str:
-    return " ".join(item.verdict for item in report.items)
-
-
-def earned(report: Report) -> tuple[float | None, ...]:
-    return tuple(item.points for item in report.items)
-
-
 def deserved(report: Report) -> tuple[float | None, ...]:
     """The share of an item's points that its passed cases are; an answer of zeros is right of a group of one."""
     passed = [sum(case.verdict == "passed" for case in item.cases) for item in report.items]
@@ -365,15 +342,24 @@ def deserved(report: Report) -> tuple[float | None, ...]:
     )
 
 
+def graded(arena: Arena, attack: Attack, verdicts: str) -> tuple[Report, set[str]]:
+    """The report of an attack that gets these verdicts in time and leaves nothing open, and who noticed it."""
+    started = time.monotonic()
+    report = arena.grade(attack)
+    seconds, noticed = time.monotonic() - started, arena.noticed(report)
+    assert seconds < attack.seconds + SLACK
+    assert re.fullmatch(verdicts, " ".join(item.verdict for item in report.items)), report
+    assert tuple(item.points for item in report.items) == (attack.points or deserved(report))
+    assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
+    return report, noticed
+
+
 # The corpus
 
 
-def test_attacks_have_names_and_witnesses_of_their_own() -> None:
+def test_attacks_have_names_and_witnesses_of_their_own_and_items_of_three_points() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
     assert {witness for attack in ATTACKS for witness in attack.does} <= ALL_WITNESSES
-
-
-def test_items_under_attack_have_three_points() -> None:
     assert [ASSIGNMENT.item(name).points for name in ITEMS] == [3, 3]
     hidden = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "hidden"]
     assert len(HIDDEN_INPUTS) == 2 * len(hidden) > 0
@@ -382,17 +368,11 @@ def test_items_under_attack_have_three_points() -> None:
 @at_strict
 @each(ATTACKS, OF_EACH_KIND)
 def test_attack_at_strict_gets_nothing(arena: Arena, attack: Attack, tmp_path: Path) -> None:
-    started = time.monotonic()
-    report = arena.grade(attack)
-    seconds, noticed = time.monotonic() - started, arena.noticed(report)
-    assert seconds < attack.seconds + SLACK
-    assert re.fullmatch(attack.verdicts, verdicts(report)), report
+    report, noticed = graded(arena, attack, attack.verdicts)
     said = f"{report.cause}\n{report.items[0].message}"
     assert re.search(attack.says, said, re.DOTALL), said
-    assert earned(report) == (attack.points or deserved(report))
     assert noticed == set()
     assert arena.attacks % REST or arena.grade_neighbour() == arena.clean
-    assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
     harmless_to_read(report, tmp_path)
 
 
@@ -404,15 +384,8 @@ def test_training_neighbour_is_graded_as_before_all_attacks(arena: Arena) -> Non
 @at_process_level
 @each([attack for attack in ATTACKS if attack.process], short=WALLS)
 def test_attack_at_process_level_gets_what_is_written(arena: Arena, attack: Attack) -> None:
-    started = time.monotonic()
-    report = arena.grade(attack)
-    seconds, noticed = time.monotonic() - started, arena.noticed(report)
-    assert seconds < attack.seconds + SLACK
-    assert re.fullmatch(attack.process, verdicts(report)), report
-    assert earned(report) == (attack.points or deserved(report))
-    assert noticed == attack.does
+    assert graded(arena, attack, attack.process)[1] == attack.does
     assert arena.grade_neighbour() == arena.clean
-    assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
 
 
 def harmless_to_read(report: Report, folder: Path) -> None:
@@ -431,20 +404,21 @@ def harmless_to_read(report: Report, folder: Path) -> None:
 # Files around the submission
 
 
+WRONG = (
+    "torch",
+    "numpy/__init__",
+    "einops/__init__",
+    "sorting_task",
+    "probes",
+    "autograder/__init__",
+    "safetensors/torch",
+)
 AROUND = {
-    "conftest.py": "import os\nos._exit(0)\n",
+    **dict.fromkeys(("conftest.py", "sitecustomize.py", "usercustomize.py"), "import os\nos._exit(0)\n"),
+    "evil.pth": "import os; os._exit(0)\n",
     "pytest.ini": "[pytest]\naddopts = --collect-only\n",
     "setup.cfg": "[tool:pytest]\naddopts = --collect-only\n",
-    "sitecustomize.py": "import os\nos._exit(0)\n",
-    "usercustomize.py": "import os\nos._exit(0)\n",
-    "evil.pth": "import os; os._exit(0)\n",
-    "torch.py": "raise RuntimeError('the wrong torch')\n",
-    "numpy/__init__.py": "raise RuntimeError('the wrong numpy')\n",
-    "einops/__init__.py": "raise RuntimeError('the wrong einops')\n",
-    "sorting_task.py": "raise RuntimeError('the wrong sorting_task')\n",
-    "probes.py": "raise RuntimeError('the wrong probes')\n",
-    "autograder/__init__.py": "raise RuntimeError('the wrong autograder')\n",
-    "safetensors/torch.py": "raise RuntimeError('the wrong safetensors')\n",
+    **{f"{module}.py": f"raise RuntimeError('the wrong {module}')\n" for module in WRONG},
     "__pycache__/policy_gradient.cpython-311.pyc": "poison",
     "items.toml": "points = 1000\n",
 }
@@ -467,11 +441,7 @@ def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path
 
 
 WEARING = (
-    "flood_of_frames",
-    "fat_answers",
-    "fat_facts",
-    "exception_whose_text_is_huge",
-    "result_too_large",
+    *("flood_of_frames", "fat_answers", "fat_facts", "exception_whose_text_is_huge", "result_too_large"),
     "gigabyte_to_stdout",
 )
 
@@ -562,13 +532,7 @@ os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("user", "contained"),
-    [
-        ("nobody", False),
-        ("nobody", True),
-        ("root without any capability", False),
-        ("root whose workers are somebody else", True),
-    ],
+    ("user", "contained"), [*((user, False) for user in [*USERS][:2]), ("nobody", True), ([*USERS][2], True)]
 )
 def test_every_wall_holds_for_another_user_and_in_a_container(user: str, contained: bool) -> None:
     """In the container with Docker's capabilities and without new namespaces."""

@@ -33,18 +33,14 @@ LEVELS = ("strict" if sys.platform == "linux" else "best", "none")
 
 # What homework does; each `work` returns a tensor.
 HONEST = {
-    "prints": """
+    "prints and a progress bar": """
         import sys
+        from tqdm.auto import tqdm
         def work():
-            for step in range(2000):
+            for step in tqdm(range(2000), desc="epoch"):
                 print("step", step, "loss", step / 7, flush=step % 100 == 0)
                 print("to the other stream", file=sys.stderr)
             return torch.rand(5)
-    """,
-    "a progress bar": """
-        from tqdm.auto import tqdm
-        def work():
-            return torch.tensor([float(step) for step in tqdm(range(500), desc="epoch")]).sqrt()
     """,
     "seeds": """
         import random
@@ -55,11 +51,12 @@ HONEST = {
             drawn = [random.random(), numpy.random.rand(), numpy.random.default_rng(1).normal()]
             return torch.cat([torch.tensor(drawn), torch.randn(4), torch.randperm(4, generator=generator)])
     """,
-    "global state": """
+    "global state and determinism": """
         import functools
         torch.set_default_dtype(torch.float64)
         torch.set_printoptions(precision=10)
         torch.autograd.set_detect_anomaly(True)
+        torch.use_deterministic_algorithms(True)
         counter = 0
         @functools.lru_cache
         def once():
@@ -67,7 +64,7 @@ HONEST = {
             counter += 1
             return torch.ones(3, dtype=torch.float64) / 3
         def work():
-            return once() + once() * counter
+            return once() + once().cumsum(0) * counter
     """,
     "a figure in memory": """
         import io
@@ -80,45 +77,28 @@ HONEST = {
             plt.close("all")
             return torch.tensor(list(image.getvalue()), dtype=torch.uint8)
     """,
-    "threads": """
+    "threads, of which one is left, and four in torch": """
+        import threading, time
         from concurrent.futures import ThreadPoolExecutor
         def part(start):
             generator = torch.Generator().manual_seed(start)
             return torch.randn(50, 50, generator=generator) @ torch.ones(50)
         def work():
-            with ThreadPoolExecutor(8) as threads:
-                return torch.stack(list(threads.map(part, range(16))))
-    """,
-    "a thread left running": """
-        import threading, time
-        def work():
             threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-            return torch.ones(2).log_softmax(-1)
-    """,
-    "four threads in torch": """
-        def work():
+            with ThreadPoolExecutor(8) as threads:
+                parts = torch.stack(list(threads.map(part, range(16))))
             torch.set_num_threads(4)
             left, right = torch.rand(300, 300, requires_grad=True), torch.rand(300, 300)
             ((left @ right).softmax(-1).log().sum() + torch.rand(10**6).exp().sum()).backward()
-            return torch.cat([left.grad.flatten(), torch.tensor([float(torch.get_num_threads())])])
+            return torch.cat([parts.flatten(), left.grad.flatten(), torch.tensor([float(torch.get_num_threads())])])
     """,
     "a gigabyte of memory": """
         def work():
             large = torch.ones(2**28)
             return torch.stack([large.sum(), large[::4096].mean()])
     """,
-    "saving to memory and copying": """
+    "training, saving to memory and copying": """
         import copy, io, pickle
-        def work():
-            model = torch.nn.Linear(4, 3)
-            buffer = io.BytesIO()
-            torch.save(model.state_dict(), buffer)
-            buffer.seek(0)
-            other = copy.deepcopy(model)
-            other.load_state_dict(torch.load(buffer))
-            return pickle.loads(pickle.dumps(other(torch.ones(4)).detach()))
-    """,
-    "training": """
         def work():
             model = torch.nn.Sequential(torch.nn.Embedding(5, 10), torch.nn.Linear(10, 5))
             optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
@@ -127,25 +107,22 @@ HONEST = {
                 log_probs = model(torch.randint(5, (4, 3))).log_softmax(-1)
                 torch.einsum("bpv,bpv->", log_probs.exp(), log_probs).backward()
                 optimizer.step()
-            return torch.cat([parameter.flatten() for parameter in model.parameters()])
+            buffer = io.BytesIO()
+            torch.save(model.state_dict(), buffer)
+            buffer.seek(0)
+            other = copy.deepcopy(model)
+            other.load_state_dict(torch.load(buffer))
+            return pickle.loads(pickle.dumps(other(torch.arange(5)).detach()))
     """,
-    "modules imported late": """
+    "modules imported late, and torch's compiler": """
         def work():
             import dataclasses, decimal, fractions, itertools, statistics, unittest
             from einops import rearrange
             import torch.distributions, torch.nn.utils.rnn
+            from torch import func
             spread = statistics.stdev([1, 2, 4]) + float(decimal.Decimal(1) / 3) + float(fractions.Fraction(1, 7))
-            return rearrange(torch.distributions.Categorical(logits=torch.ones(4)).probs * spread, "(a b) -> a b", a=2)
-    """,
-    "determinism asked for": """
-        torch.use_deterministic_algorithms(True)
-        def work():
-            return torch.ones(3).cumsum(0)
-    """,
-    "torch's compiler, found late": """
-        from torch import func
-        def work():
-            return func.grad(lambda x: x.square().sum())(torch.arange(3.0))
+            probs = torch.distributions.Categorical(logits=torch.ones(4)).probs
+            return func.grad(lambda x: x.square().sum())(rearrange(probs * spread, "(a b) -> a b", a=2))
     """,
 }
 
@@ -158,15 +135,10 @@ def open_sandbox(level: str) -> Sandbox:
 
 
 @pytest.fixture(scope="module")
-def walled() -> Iterator[Sandbox]:
-    with open_sandbox(LEVELS[0]) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def bare() -> Iterator[Sandbox]:
-    with open_sandbox(LEVELS[1]) as running:
-        yield running
+def sandboxes() -> Iterator[tuple[Sandbox, Sandbox]]:
+    """Inside all walls, and without."""
+    with open_sandbox(LEVELS[0]) as walled, open_sandbox(LEVELS[1]) as bare:
+        yield walled, bare
 
 
 def run(sandbox: Sandbox, source: str) -> Outcome:
@@ -183,9 +155,10 @@ def bits(outcome: Outcome) -> tuple[str, tuple[int, ...], bytes]:
     return returned.dtype, returned.shape, returned.array.tobytes()
 
 
-@pytest.mark.parametrize("habit", in_short(HONEST, 6))
-def test_habit_gives_same_bits_inside_all_walls(walled: Sandbox, bare: Sandbox, habit: str) -> None:
-    assert bits(run(walled, HONEST[habit])) == bits(run(bare, HONEST[habit]))
+@pytest.mark.parametrize("habit", in_short(HONEST, 5))
+def test_habit_gives_same_bits_inside_all_walls(sandboxes: tuple[Sandbox, Sandbox], habit: str) -> None:
+    walled, bare = (bits(run(sandbox, HONEST[habit])) for sandbox in sandboxes)
+    assert walled == bare
 
 
 NOISE = """
@@ -227,16 +200,17 @@ def grade(sandbox: Sandbox, source: str) -> Report:
 
 
 @pytest.mark.long
-def test_noisy_submission_gets_the_quiet_ones_report(walled: Sandbox, bare: Sandbox) -> None:
-    quiet = grade(bare, SOLUTION + WRONG)
+def test_noisy_submission_gets_the_quiet_ones_report(sandboxes: tuple[Sandbox, Sandbox]) -> None:
+    quiet = grade(sandboxes[1], SOLUTION + WRONG)
     assert {item.function for item in quiet.items if item.verdict != "passed"} == {"compute_kl_penalty"}
-    for sandbox in (walled, bare):
+    for sandbox in sandboxes:
         noisy = grade(sandbox, SOLUTION + WRONG + NOISE)
         assert replace(noisy, isolation=quiet.isolation) == quiet
 
 
 @pytest.mark.long
-def test_three_gibibytes_are_enough_and_five_refused(walled: Sandbox) -> None:
+def test_three_gibibytes_are_enough_and_five_refused(sandboxes: tuple[Sandbox, Sandbox]) -> None:
+    walled, _ = sandboxes
     asking = "def work():\n    return torch.zeros({} * 2**30, dtype=torch.uint8)[:1].clone()"
     assert run(walled, asking.format(3)).status == "observed"
     if "rlimits" in walled.layers:

@@ -88,16 +88,14 @@ def test_form_without_values_earns_next_to_nothing(assignment: Assignment) -> No
     fixtures, best = fixtures_of(assignment.name), Counter[str]()
     judge = Judge(assignment.module, Submission("mallory", "mallory/module.py", "0" * 64, "x = 1"))
     for how in ("zeros", "a constant", "an argument"):
+        earned: Counter[str] = Counter()
+        answered = {case.id: Outcome("observed", without_values(case, how)) for case in fixtures.cases}
         judged = withhold(
             {
-                item.id: [
-                    judge.judge(case, Outcome("observed", without_values(case, how)), 1.0)
-                    for case in fixtures.of_item(item.id)
-                ]
+                item.id: [judge.judge(case, answered[case.id], 1.0) for case in fixtures.of_item(item.id)]
                 for item in assignment.items
             }
         )
-        earned: Counter[str] = Counter()
         for item in assignment.items:
             verdicts = judged[item.id]
             earned[item.function] += item.points * sum(one.passed for one in verdicts) / len(verdicts)
@@ -158,17 +156,11 @@ def test_hidden_case_repeats_no_public_row(assignment: Assignment) -> None:
         assert not [row for row in hidden if row in shown], item.id
 
 
-MOST_BY_FACTS = {
-    "grpo_language_model": 5.0,
-    "grpo_in_practice": 2.4,
-    "policy_gradient": 1.0,
-}  # of 100; of others nothing
+MOST_BY_FACTS = {"grpo_language_model": 5.0, "grpo_in_practice": 2.4, "policy_gradient": 1.0}  # of 100; else nothing
 
 
 @each_assignment
-def test_forged_facts_gain_little(
-    assignment: Assignment,
-) -> None:
+def test_forged_facts_gain_little(assignment: Assignment) -> None:
     """Hidden cases that ask for nothing but facts which a public case of the same item asks for as well."""
     gained = 0.0
     for item in assignment.items:

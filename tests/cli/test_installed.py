@@ -49,26 +49,15 @@ def test_an_installed_kit_grades_a_copied_course(installed: Path, course: Path, 
     assert done.returncode == 0, done.stderr
     grades = (tmp_path / "grades" / "grades.csv").read_text(encoding="utf-8")
     assert len(grades.splitlines()) == 1 + len(list(CLASS.iterdir()))
-    imported = subprocess.run(
-        [installed.with_name("python"), "-c", "import autograder; print(autograder.__file__)"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert str(KIT) not in imported.stdout
+    imported = run(installed.with_name("python"), tmp_path, "-c", "import autograder; print(autograder.__file__)")
+    assert (imported.returncode, str(KIT) in imported.stdout) == (0, False)
 
 
 def test_an_installed_kit_releases_a_handout_that_works_alone(installed: Path, course: Path, tmp_path: Path) -> None:
     done = run(installed, course, "release", "--assignment", "policy_gradient", "--zip", tmp_path / "handout.zip")
     assert done.returncode == 0, done.stderr
     shutil.unpack_archive(tmp_path / "handout.zip", tmp_path / "student")
-    checked = subprocess.run(
-        [sys.executable, "-m", "autograder", "check"],
-        cwd=tmp_path / "student" / "policy_gradient",
-        capture_output=True,
-        text=True,
-    )
+    checked = run(Path(sys.executable), tmp_path / "student" / "policy_gradient", "-m", "autograder", "check")
     assert checked.returncode == 1
     assert checked.stdout.startswith("TODO  compute_reward ")
 

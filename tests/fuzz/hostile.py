@@ -23,8 +23,11 @@ import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from pathlib import Path
+from traceback import extract_tb
 
 import numpy as np
+import places
+from class_folders import DOWNLOADS, content
 from hand_ins import MODULE, notebook, zipped
 from mutations import spoilt_bytes, spoilt_text, spoilt_value
 
@@ -63,6 +66,7 @@ NOTEBOOK = json.loads(notebook(
     {"cell_type": "markdown", "metadata": {"nbgrader": {"grade": True, "grade_id": "a"}}, "source": ["# words"]},
     "def compute_deltas(x): ...",
 ))  # fmt: skip
+IPYNB = json.dumps(NOTEBOOK)
 POLICY = """[late]
 per_day = 10
 free_days = 2
@@ -72,54 +76,17 @@ ada = 3
 [excused]
 bela = "ill"
 """
-CANVAS = (
-    "Student,ID,SIS User ID,SIS Login ID,Section,Policy gradient (123)\n"
-    '    Points Possible,,,,,100\n"Ada, A",17,x1,ada,1,\n"Bela, B",18,x2,bela,1,\n'
-)
-MOODLE = 'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade"\nParticipant 17,Ada,ada@x.org,,,100.00\n'
+HW5 = "HW5 GRPO (123456)"
 BLACKBOARD = 'Last Name,First Name,Username,"HW5 [Total Pts: 100 Score] |123456"\nA,Ada,ada,\nB,Bela,bela,3\n'
-BRIGHTSPACE = (
-    "OrgDefinedId,Username,Last Name,First Name,"
-    '"HW5 Points Grade <Numeric MaxPoints:100 Weight:10>",End-of-Line Indicator\n'
-    "#17,#ada,A,Ada,,#\n#18,#bela,B,Bela,3,#\n"
-)
+SPACE = "OrgDefinedId,Username,HW5 Points Grade <Numeric MaxPoints:100>,End-of-Line Indicator\n#1,#ada,,#\n#2,#b,3,#\n"
 CODE = "def compute_deltas(x):\n    return x[0:10]\n"
 TIMES = (
     *("2027-03-12 23:59:00.000000 UTC", "2027-03-12T22:59:00+01:00", "2027-03-12 23:59:00 Europe/Berlin"),
     *("2027-03-12", "9999-12-31 23:59:59 -0500", "0001-01-01T00:00:00+05:00", "2027-03-12 23:59"),
 )
-NAMES = (
-    *("ada_17_23_policy_gradient.py", "ada_LATE_17_23_policy_gradient-1.py", "Ada A_17_assignsubmission_file_"),
-    *("submission_17", "policy_gradient.py", "ada", "timestamp.txt", "submission_metadata.yml"),
-    *("HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py", "HW5_ada_attempt_2027-03-01-22-10-11.txt"),
-    *("17-23 - Ada Lovelace - Mar 2, 2027 1128 PM", "17-23 - Ada - Mar 2, 2027 1128 PM - policy_gradient.py"),
-    *("anon_x3f_23_policy_gradient.py", "policy-gradient-ada", "classroom50-ada", "Policy_Gradient (1).ipynb"),
-)
-IPYNB = json.dumps(NOTEBOOK)
-# Folders as platforms keep them: where a file lies, and what it holds.
-TREES: tuple[Mapping[str, str], ...] = (
-    {
-        "HW5_ada_attempt_2027-03-01-22-10-11.txt": "Name: Ada Lovelace (ada)\nAssignment: HW5\n",
-        "HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py": "x = 1",
-        "HW5_ada_attempt_2027-03-02-22-10-11_policy_gradient.ipynb": IPYNB,
-    },
-    {
-        "17-23 - Ada Lovelace - Mar 2, 2027 1128 PM/policy_gradient.py": "x = 1",
-        "17-24 - Bela - Mar 2, 2027 1128 PM/work.zip": "PK",
-        "index.html": "<p>",
-    },
-    {"ada_17_23_policy_gradient.py": "x = 1", "bela_LATE_18_24_policy_gradient-1.py": "x = 2"},
-    {"Ada A_17_assignsubmission_file_/policy_gradient.py": "x = 1", "Bela_18_assignsubmission_file_/a.py": "x = 2"},
-    {
-        "submission_metadata.yml": "submission_17:\n  :submitters:\n  - :name: Ada\n    :sid: x\n",
-        "submission_17/policy_gradient.py": "x = 1",
-    },
-    {
-        "submitted/ada/policy_gradient/policy_gradient.ipynb": IPYNB,
-        "submitted/ada/policy_gradient/timestamp.txt": "2027-03-12 23:59:00 UTC",
-    },
-    {"policy-gradient-ada/.git/HEAD": "ref: refs/heads/main", "policy-gradient-ada/policy_gradient.py": "x = 1"},
-)
+# Classes as platforms keep them: where a file lies, and what it holds.
+TREES = [{**{name: content(name) for name in one.files}, **one.texts} for one in DOWNLOADS.values()]
+NAMES = sorted({part for tree in TREES for name in tree for part in name.split("/")})
 
 Target = Callable[[random.Random, Path], object]
 
@@ -127,6 +94,10 @@ Target = Callable[[random.Random, Path], object]
 @functools.cache
 def assignment() -> Assignment:
     return find_assignment(KIT, MODULE)
+
+
+def few_lines(name: str) -> str:
+    return "".join((places.DOWNLOADS / f"{name}.csv").read_text(encoding="utf-8").splitlines(keepends=True)[:6])
 
 
 @functools.cache
@@ -189,16 +160,11 @@ def a_stored_file(source: random.Random, folder: Path) -> object:
 
 
 def a_handed_in_file(source: random.Random, folder: Path) -> object:
-    text = json.dumps(NOTEBOOK)
     work: Mapping[str, Callable[[], bytes]] = {
-        f"{MODULE}.py": lambda: spoilt_text(source, "def compute_deltas(x):\n    return x[0:10]\n").encode(
-            "utf-8", "replace"
-        ),
-        f"{MODULE}.ipynb": lambda: spoilt_text(source, text).encode("utf-8", "replace"),
+        f"{MODULE}.py": lambda: spoilt_text(source, CODE).encode("utf-8", "replace"),
+        f"{MODULE}.ipynb": lambda: spoilt_text(source, IPYNB).encode("utf-8", "replace"),
         f"{MODULE}-1.ipynb": lambda: json.dumps(spoilt_value(source, NOTEBOOK)).encode(),
-        "work.zip": lambda: spoilt_bytes(
-            source, zipped({f"{MODULE}.py": b"x = 1", f"a/{MODULE}.ipynb": text.encode()})
-        ),
+        "work.zip": lambda: spoilt_bytes(source, zipped({f"{MODULE}.py": "x = 1", f"a/{MODULE}.ipynb": IPYNB})),
     }
     for name in source.sample(sorted(work), source.randrange(1, 3)):
         place = folder / "submissions" / source.choice(("ada", "ada/late"))
@@ -221,13 +187,10 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
             lambda: decisions_of(folder, assignment(), [path]).merged(),
         ),
         "policy": (POLICY, lambda: read_policy(path, assignment())),
-        "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),
-        "moodle": (MOODLE, lambda: moodle_csv([report()], read_table(path))),
+        "canvas": (few_lines("canvas-gradebook"), lambda: canvas_csv([report()], read_table(path), HW5, scale=True)),
+        "moodle": (few_lines("moodle-worksheet"), lambda: moodle_csv([report()], read_table(path))),
         "blackboard": (BLACKBOARD, lambda: column_csv("Blackboard", [report()], read_table(path), "HW5", scale=True)),
-        "brightspace": (
-            BRIGHTSPACE,
-            lambda: column_csv("Brightspace", [report()], read_table(path), "HW5", scale=True),
-        ),
+        "brightspace": (SPACE, lambda: column_csv("Brightspace", [report()], read_table(path), "HW5", scale=True)),
     }
     text, reading = given[source.choice(sorted(given))]
     path.write_text(spoilt_text(source, text), encoding="utf-8", errors="replace", newline="")
@@ -294,17 +257,8 @@ def attempt(target: str, number: int) -> str:
     except KitError:
         return "refused"
     except Exception as error:
-        return f"{type(error).__name__}: {str(error)[:200]} {place_of(error)}"
+        trace = [at for at in extract_tb(error.__traceback__) if "autograder/" in at.filename]
+        place = f"at {Path(trace[-1].filename).name}:{trace[-1].lineno}" if trace else ""
+        return f"{type(error).__name__}: {str(error)[:200]} {place}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def place_of(error: BaseException) -> str:
-    """The last line of the kit's own that it came from."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if "autograder" in name and "/fuzz/" not in name:
-            place = f"at {Path(name).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place

@@ -42,5 +42,5 @@ def test_each_target_is_both_read_and_refused() -> None:
 
 def test_frames_are_spoilt_in_every_part() -> None:
     source = random.Random(20)
-    outcomes = [a_frame(source, Path()) for _ in range(12_000)]
-    assert min(outcomes.count(kind) for kind in ("no frame", "read", "unreadable")) > 1_000
+    outcomes = [a_frame(source, Path()) for _ in range(3_000)]
+    assert min(outcomes.count(kind) for kind in ("no frame", "read", "unreadable")) > 250

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hand_ins import zipped
+from hand_ins import put_all, zipped
 from places import KIT
 
 from autograder.grading.assignment import Assignment, find_assignment
@@ -29,6 +29,13 @@ HANDED_IN: dict[str, dict[str, bytes]] = {
     "a zip": {"ana.zip": ZIP},
     "canvas": {"ana_1_5_bandits.py": MODULE, "ben_2_6_policy_gradient.py": b""},
 }
+OWN = {
+    "our own": {"ana/policy_gradient.py": OURS.untouched_source().encode()},
+    "our own beside the other": {"ana/policy_gradient.py": b"def compute_loss(): ...\n", "ana/bandits.py": MODULE},
+    "our own and the other in one": {"ana/policy_gradient.py": MODULE + b"\n\ndef compute_loss(): ...\n"},
+    "a part of the other": {"ana/policy_gradient.py": MODULE[: MODULE.index(b"def gradient_update")]},
+    "nothing": {"ana/policy_gradient.py": b"x = 1\n"},
+}
 
 
 def grader_of(assignment: Assignment) -> Grader:
@@ -42,35 +49,14 @@ def read_by(grader: Grader, candidate: Candidate) -> Submission:
     return read_limited(candidate, grader.assignment.module, "", grader.functions_of_course)
 
 
-def first_read(folder: Path, files: dict[str, bytes]) -> Submission:
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    with gathered([folder], OURS.module, functions=OURS.functions) as class_:
+@pytest.mark.parametrize("name", HANDED_IN | OWN)
+def test_work_for_another_assignment_is_named(tmp_path: Path, name: str) -> None:
+    put_all(tmp_path, (HANDED_IN | OWN)[name])
+    with gathered([tmp_path], OURS.module, functions=OURS.functions) as class_:
         candidate = next(one for one in class_.candidates if one.student.lower().startswith("ana"))
-        return read_by(GRADER, candidate)
-
-
-@pytest.mark.parametrize("files", HANDED_IN.values(), ids=HANDED_IN.keys())
-def test_work_for_another_assignment_is_named(tmp_path: Path, files: dict[str, bytes]) -> None:
-    problem = GRADER.meant_for_another(first_read(tmp_path, files))
-    assert problem.startswith("This is bandits, not policy_gradient: ")
-    assert problem.endswith(" defines epsilon_greedy, update_values, ucb and others.")
-
-
-SOME = MODULE[: MODULE.index(b"def gradient_update")]
-OWN = {
-    "our own": {"ana/policy_gradient.py": OURS.untouched_source().encode()},
-    "our own beside the other": {"ana/policy_gradient.py": b"def compute_loss(): ...\n", "ana/bandits.py": MODULE},
-    "our own and the other in one": {"ana/policy_gradient.py": MODULE + b"\n\ndef compute_loss(): ...\n"},
-    "a part of the other": {"ana/policy_gradient.py": SOME},
-    "nothing": {"ana/policy_gradient.py": b"x = 1\n"},
-}
-
-
-@pytest.mark.parametrize("files", OWN.values(), ids=OWN.keys())
-def test_other_work_is_no_other_assignment(tmp_path: Path, files: dict[str, bytes]) -> None:
-    assert GRADER.meant_for_another(first_read(tmp_path, files)) == ""
+        problem = GRADER.meant_for_another(read_by(GRADER, candidate))
+    start, end = "This is bandits, not policy_gradient: ", " defines epsilon_greedy, update_values, ucb and others."
+    assert (problem.startswith(start) and problem.endswith(end)) if name in HANDED_IN else problem == ""
 
 
 def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
@@ -37,10 +37,7 @@ GUARDED = all(any(not probe()[layer] for layer in guards) for guards in GUARDS)
 in_a_container = pytest.mark.skipif(not GUARDED, reason="no layer of isolation here guards the hidden cases")
 
 
-class Done(NamedTuple):
-    code: int
-    stdout: str
-    stderr: str
+Done = subprocess.CompletedProcess[str]
 
 
 class Container:
@@ -52,11 +49,12 @@ class Container:
     def run(self, command: str) -> Done:
         clean = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": "/"}
         line = ["/bin/bash", "-c", f"exec {self.folder}/{command}"]
-        done = subprocess.run(line, env=clean, cwd=self.folder, capture_output=True, text=True)
-        return Done(done.returncode, done.stdout, done.stderr)
+        return subprocess.run(line, env=clean, cwd=self.folder, capture_output=True, text=True)
 
-    def results(self) -> dict[str, Any]:
+    def results(self, schema: str) -> dict[str, Any]:
+        """What it leaves for the platform, which is as that documents it."""
         found: dict[str, Any] = json.loads((self.folder / "results" / "results.json").read_text(encoding="utf-8"))
+        validate(found, schema)
         return found
 
 
@@ -77,10 +75,6 @@ def environment_in(folder: Path) -> None:
     if config.is_file():
         shutil.copy(config, folder)
         (folder / "lib").symlink_to(Path(sys.prefix) / "lib")
-
-
-def hand_in(student: str, target: Path) -> None:
-    shutil.copytree(SUBMISSIONS / student, target)
 
 
 # Gradescope
@@ -116,11 +110,10 @@ def autograder(built: Path) -> Container:
 
 @in_a_container
 def test_gradescope_gets_golden_grades_and_no_hidden_case(autograder: Container) -> None:
-    hand_in("emeka", autograder.folder / "submission")
+    shutil.copytree(SUBMISSIONS / "emeka", autograder.folder / "submission")
     done = autograder.run("run_autograder")
-    assert done.code == 0, done
-    found = autograder.results()
-    validate(found, "gradescope-results")
+    assert done.returncode == 0, done
+    found = autograder.results("gradescope-results")
     golden = read_report(GOLDEN / "policy_gradient" / "emeka.json")
     assert golden is not None
     assert found["score"] == golden.points
@@ -158,12 +151,12 @@ if SEEN:
 @pytest.mark.long
 @in_a_container
 def test_container_code_reads_no_hidden_case_writes_no_result(autograder: Container) -> None:
-    hand_in("ada", autograder.folder / "submission")
+    shutil.copytree(SUBMISSIONS / "ada", autograder.folder / "submission")
     path = autograder.folder / "submission" / MODULE
     path.write_text(path.read_text(encoding="utf-8") + SNOOP.format(base=str(autograder.folder)), encoding="utf-8")
     done = autograder.run("run_autograder")
-    assert done.code == 0, done
-    found = autograder.results()
+    assert done.returncode == 0, done
+    found = autograder.results("gradescope-results")
     assert "I have read" not in json.dumps(found)
     assert found["score"] == 100
     stored = autograder.folder / "source" / "kit" / "fixtures"
@@ -173,8 +166,8 @@ def test_container_code_reads_no_hidden_case_writes_no_result(autograder: Contai
 @in_a_container
 def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> None:
     (autograder.folder / "submission").mkdir()
-    assert autograder.run("run_autograder").code == 0
-    found = autograder.results()
+    assert autograder.run("run_autograder").returncode == 0
+    found = autograder.results("gradescope-results")
     assert found["score"] == 0
     assert f"holds no {MODULE}" in json.dumps(found)
 
@@ -185,7 +178,7 @@ def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> N
     in_short(["source/kit/autograder/sandbox/worker/worker.py", "submission", f"{HIDDEN}/kl-values.safetensors"]),
 )
 def test_grader_fault_leaves_no_score_in_gradescope(autograder: Container, broken: str) -> None:
-    hand_in("ada", autograder.folder / "submission")
+    shutil.copytree(SUBMISSIONS / "ada", autograder.folder / "submission")
     (autograder.folder / "results" / "results.json").write_text('{"score": 0}', encoding="utf-8")
     path = autograder.folder / broken
     whole = path.rename(autograder.folder / "whole")
@@ -194,7 +187,7 @@ def test_grader_fault_leaves_no_score_in_gradescope(autograder: Container, broke
     done = autograder.run("run_autograder")
     path.unlink(missing_ok=True)
     whole.rename(path)
-    assert done.code == 3, done
+    assert done.returncode == 3, done
     assert done.stderr.startswith("autograder: not graded: ")
     assert not (autograder.folder / "results" / "results.json").exists()
 
@@ -294,11 +287,8 @@ def test_workflow_installs_what_a_repository_imports(repository: Path) -> None:
 @pytest.fixture
 def question(all_bundles: dict[str, dict[str, bytes]], tmp_path: Path) -> Container:
     """/grade as PrairieLearn fills it: tests/ of the question, what the student uploaded, data.json."""
-    files = all_bundles["prairielearn"]
     base = tmp_path / "grade"
-    unpack(
-        {name.removeprefix("tests/"): data for name, data in files.items() if name.startswith("tests/")}, base / "tests"
-    )
+    unpack({name: data for name, data in all_bundles["prairielearn"].items() if name.startswith("tests/")}, base)
     (base / "data").mkdir()
     (base / "data" / "data.json").write_text('{"submitted_answers": {}}', encoding="utf-8")
     return Container(base)
@@ -322,25 +312,23 @@ def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict
 @pytest.mark.long
 @in_a_container
 def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container) -> None:
-    hand_in("farah", question.folder / "student")
+    shutil.copytree(SUBMISSIONS / "farah", question.folder / "student")
     done = question.run("tests/run.sh")
-    assert done.code == 0, done
-    found = question.results()
-    validate(found, "prairielearn-results")
+    assert done.returncode == 0, done
+    found = question.results("prairielearn-results")
     assert (found["score"], found["gradable"]) == (0.8079, True)
 
 
 @in_a_container
 @pytest.mark.parametrize("fault", ["submission", "grader"])
 def test_fault_costs_no_prairielearn_attempt(question: Container, fault: str) -> None:
-    hand_in("ada", question.folder / "student")
+    shutil.copytree(SUBMISSIONS / "ada", question.folder / "student")
     if fault == "submission":
         (question.folder / "student" / MODULE).write_bytes(b"\xff\xfe\x00")
     else:
         (question.folder / "tests" / "kit" / "fixtures" / "policy_gradient" / "manifest.json").write_bytes(b"{}")
-    assert question.run("tests/run.sh").code == (0 if fault == "submission" else 3)
-    found = question.results()
-    validate(found, "prairielearn-results")
+    assert question.run("tests/run.sh").returncode == (0 if fault == "submission" else 3)
+    found = question.results("prairielearn-results")
     assert found["gradable"] is False
     assert ("UTF-16" if fault == "submission" else "no fault of yours") in found["format_errors"][0]
     assert "manifest" not in json.dumps(found)
@@ -356,8 +344,9 @@ def steps(repository: Path) -> list[dict[str, Any]]:
     return found
 
 
-def run_step(repository: Path, command: str, output: Path) -> Done:
-    """One `run` step as a runner executes it: bash that stops at the first error, in the repository."""
+def run_grading(repository: Path, output: Path) -> Done:
+    """The step that grades as a runner executes it: bash that stops at the first error, in the repository."""
+    [command] = [step["run"] for step in steps(repository) if step.get("id")]
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(repository),
@@ -365,8 +354,7 @@ def run_step(repository: Path, command: str, output: Path) -> Done:
         "GITHUB_STEP_SUMMARY": str(output.with_name("summary")),
     }
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
-    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -374,28 +362,20 @@ def repository(all_bundles: dict[str, dict[str, bytes]], tmp_path: Path) -> Path
     return unpack(all_bundles["github"], tmp_path / "hw5-ada")
 
 
-def grading_command(repository: Path) -> str:
-    [command] = [step["run"] for step in steps(repository) if step.get("id")]
-    assert isinstance(command, str)
-    return command
-
-
 def test_workflow_fails_with_a_public_case_and_asks_no_service(repository: Path) -> None:
     found = steps(repository)
     grading = next(step for step in found if step.get("id"))
     outputs = [f"${{{{steps.{grading['id']}.outputs.{name}}}}}" for name in ("points", "max_points")]
     assert found[-1]["run"] == 'test "{}" = "{}"'.format(*outputs)
-    assert {step["uses"].partition("@")[0] for step in found if "uses" in step} == {
-        "actions/checkout",
-        "actions/setup-python",
-    }
+    used = {step["uses"].partition("@")[0] for step in found if "uses" in step}
+    assert used == {"actions/checkout", "actions/setup-python"}
 
 
 @pytest.mark.long
 def test_a_students_repository_reports_its_public_points(repository: Path, tmp_path: Path) -> None:
     shutil.copy(SUBMISSIONS / "emeka" / MODULE, repository)
-    done = run_step(repository, grading_command(repository), tmp_path / "output")
-    assert done.code == 0, done
+    done = run_grading(repository, tmp_path / "output")
+    assert done.returncode == 0, done
     lines = (tmp_path / "output").read_text(encoding="utf-8").splitlines()
     outputs = {name: value for name, _, value in (line.partition("=") for line in lines)}
     assert outputs["max_points"] == "100"
@@ -406,8 +386,8 @@ def test_a_students_repository_reports_its_public_points(repository: Path, tmp_p
 
 def test_grader_fault_fails_the_step_without_points(repository: Path, tmp_path: Path) -> None:
     (repository / "fixtures" / "policy_gradient" / "public" / "kl-values.safetensors").write_bytes(b"damaged")
-    done = run_step(repository, grading_command(repository), tmp_path / "output")
-    assert done.code == 3
+    done = run_grading(repository, tmp_path / "output")
+    assert done.returncode == 3
     assert "kl-values.safetensors" in done.stderr
     assert not (tmp_path / "output").exists()
 

@@ -11,10 +11,12 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import chromium
 from nbgrader_course import (
     ANSWER,
     NAME,
@@ -61,7 +63,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for student, rights in RIGHTS.items():
         (root / "submitted" / student / NAME).chmod(rights)
     autograder(root, "grade", "submitted", "--out", "grades", "--jobs", "2")
-    autograder(root, "export", "nbgrader", "grades", "--course", "solution")
+    export(root)
     return root
 
 
@@ -78,6 +80,12 @@ def comments(database: Path, student: str) -> dict[str, str]:
         f" where student_id = '{student}' and auto_comment is not null"
     )
     return dict(rows_of(database, query))
+
+
+def export(
+    root: Path, grades: str | Path = "grades", course: str | Path = "solution", *more: str, code: int = 0
+) -> str:
+    return autograder(root, "export", "nbgrader", grades, "--course", course, *more, code=code)
 
 
 # From source to release
@@ -157,7 +165,7 @@ def test_answer_in_words_waits_for_a_person(root: Path) -> None:
 
 def test_answer_in_an_unnamed_cell_is_named(root: Path, tmp_path: Path) -> None:
     database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
-    said = autograder(root, "export", "nbgrader", "grades", "--course", "solution", "--db", str(database))
+    said = export(root, "--db", str(database))
     assert "5 students; to mark by hand: ben, cleo." in said
     assert "Answered in cells without nbgrader's name, so mark by hand: cleo: question-spread." in said
     shown = read_notebook(root / "autograded" / "cleo" / NAME / f"{NAME}.ipynb")
@@ -203,14 +211,14 @@ def test_what_a_person_gave_survives_a_second_export(root: Path, tmp_path: Path)
     database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
     _give(database, "ben", "question-first-clipped-loss", 4.0)
     _give(database, "dov", "loss-clipped", 2.5)
-    autograder(root, "export", "nbgrader", "grades", "--course", "solution", "--db", str(database))
+    export(root, "--db", str(database))
     found = scores(database)
     assert found["ben"]["question-first-clipped-loss"] == (None, 4.0, False)
     assert found["dov"]["loss-clipped"] == (graded, 2.5, False)
     grades = shutil.copytree(root / "grades", tmp_path / "grades")
     _change(grades, "dov", "loss-clipped", points=5.0, verdict="passed")
     _change(grades, "eve", "kl-values", points=None, verdict="not_graded")
-    autograder(root, "export", "nbgrader", grades, "--course", "solution", "--db", str(database))
+    export(root, "--db", str(database), grades=grades)
     found = scores(database)
     assert found["dov"]["loss-clipped"] == (5.0, 2.5, True)  # what changed under a manual score is to be looked at
     assert found["eve"]["kl-values"] == (None, None, True)  # not graded is no zero
@@ -234,8 +242,7 @@ def _give(database: Path, student: str, name: str, points: float) -> None:
 def _change(grades: Path, student: str, name: str, **changes: Any) -> None:
     path = grades / "reports" / f"{student}.json"
     data = json.loads(path.read_text())
-    [item] = [item for item in data["items"] if item["item"] == name]
-    item.update(changes)
+    next(item for item in data["items"] if item["item"] == name).update(changes)
     path.write_text(json.dumps(data))
 
 
@@ -244,7 +251,7 @@ def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path
     nbgrader(late, "db", "assignment", "add", NAME, "--duedate", "2026-03-01 12:00:00 UTC")
     with (late / "solution" / "nbgrader_config.py").open("a") as stream:
         stream.write('c.LateSubmissionPlugin.penalty_method = "zero"\n')
-    autograder(late, "export", "nbgrader", "grades", "--course", "solution")
+    export(late)
     rows = exported(late)
     assert [float(rows["ben"][key]) for key in ("raw_score", "late_submission_penalty", "score")] == [100, 100, 0]
     assert float(rows["ada"]["score"]) == 100
@@ -254,8 +261,7 @@ def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path
 
 
 def test_gradebook_of_other_points_is_refused(root: Path, tmp_path: Path) -> None:
-    arguments = ("export", "nbgrader", "grades", "--course", "solution", "--db")
-    said = autograder(root, *arguments, str(tmp_path / "new.db"), code=2)
+    said = export(root, "--db", str(tmp_path / "new.db"), code=2)
     assert f"There is no gradebook {tmp_path / 'new.db'}: run `nbgrader generate_assignment {NAME}` first." in said
     assert not (tmp_path / "new.db").exists()
     database = shutil.copy(root / "gradebook.db", tmp_path / "old.db")
@@ -265,29 +271,27 @@ def test_gradebook_of_other_points_is_refused(root: Path, tmp_path: Path) -> Non
             "update grade_cells set max_score = 7 where id in (select id from base_cell where name = 'kl-values')"
         )
     connection.close()
-    assert "knows kl-values with 7 points, not with 3 points" in autograder(root, *arguments, str(database), code=2)
+    assert "knows kl-values with 7 points, not with 3 points" in export(root, "--db", str(database), code=2)
 
 
 def test_folder_without_settings_or_reports_is_refused(root: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     shutil.copytree(root / "fixtures" / NAME, bare / "fixtures" / NAME)
     (bare / "solution").mkdir()
-    said = autograder(root, "export", "nbgrader", "grades", "--course", str(bare), code=2)
+    said = export(root, course=bare, code=2)
     assert "holds no nbgrader_config.py" in said
     (tmp_path / "empty").mkdir()
-    said = autograder(root, "export", "nbgrader", str(tmp_path / "empty"), "--course", "solution", code=2)
+    said = export(root, grades=tmp_path / "empty", code=2)
     assert f"{tmp_path / 'empty'} holds no reports: give the folder that `autograder grade … --out` wrote." in said
 
 
 def test_name_leading_out_of_the_course_is_refused_alone(
     root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
     (tmp_path / "reports").mkdir()
     write_report(reports["ben"], tmp_path / "reports" / "ben.json")
     write_report(replace(reports["ada"], student="../ada"), tmp_path / "reports" / "x.json")
-    said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=3)
+    said = export(root, grades=tmp_path, code=3)
     assert "NOT EXPORTED: ../ada: '../ada' cannot be a student's name in nbgrader" in said
     assert ": 1 student;" in said
 
@@ -296,7 +300,7 @@ def test_marks_without_the_work_to_show_are_refused(root: Path, tmp_path: Path) 
     other = shutil.copytree(root, tmp_path / "kit")
     (other / "submitted").rename(other / "collected")
     shutil.rmtree(other / "autograded")
-    said = autograder(other, "export", "nbgrader", "grades", "--course", "solution", code=3)
+    said = export(other, code=3)
     assert "NOT EXPORTED: ada: " in said
     assert "formgrader would show no work beside the marks" in said
     assert not (other / "autograded").exists()
@@ -322,14 +326,8 @@ def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield started
-        started.close()
+    with chromium() as running:
+        yield running
 
 
 def open_submission(page: Any, address: str, student: str) -> None:

@@ -113,19 +113,15 @@ def hostile(root: Path) -> Notebook:
     notebook = solved(root)
     deltas = cell(notebook, "compute_deltas")
     deltas["source"] = source(deltas).replace("    ### BEGIN SOLUTION\n", HANG)
-    _tamper(notebook, forged="loss-naive", emptied="deltas-max", retagged="kl-values", deleted="kl-gradient")
-    return notebook
-
-
-def _tamper(notebook: Notebook, *, forged: str, emptied: str, retagged: str, deleted: str) -> None:
     value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": "4.0"}}
-    cell(notebook, forged)["outputs"] = [value]
-    cell(notebook, emptied)["source"] = "3.0"
-    cell(notebook, retagged)["metadata"]["nbgrader"]["points"] = 300
-    notebook["cells"].remove(cell(notebook, deleted))
+    cell(notebook, "loss-naive")["outputs"] = [value]
+    cell(notebook, "deltas-max")["source"] = "3.0"
+    cell(notebook, "kl-values")["metadata"]["nbgrader"]["points"] = 300
+    notebook["cells"].remove(cell(notebook, "kl-gradient"))
     notebook["metadata"]["kernelspec"] = {"name": "evil", "display_name": "evil", "language": "bash"}
     magic = {"cell_type": "code", "id": "mine", "metadata": {}, "outputs": [], "execution_count": None}
     notebook["cells"].insert(0, {**magic, "source": "!touch owned\n%cd /\nimport torch"})
+    return notebook
 
 
 def hand_in(root: Path, student: str, when: str = "", name: str = NAME, **files: Notebook | str) -> Path:
@@ -211,8 +207,7 @@ def rows_of(database: Path, query: str) -> list[tuple[Any, ...]]:
 def jupyter(folder: Path, place: str = "") -> Iterator[str]:
     """The address of a Jupyter server over `folder`, started in its folder `place`; for this machine alone."""
     home = environment(folder, kit=bool(place))  # a student has the handout alone
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     settings = {
         "ServerApp.ip": "127.0.0.1",

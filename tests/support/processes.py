@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,25 +10,36 @@ from pathlib import Path
 PATIENCE = 240.0  # seconds, which only what will never happen takes: a busy machine is slow, not wrong
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
+def soon(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Whether it comes true in this time."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "nothing happened"
+    while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
+    return met
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    assert soon(condition, seconds), "nothing happened"
+
+
+def parents() -> dict[int, int]:
+    """The parent of each process of this machine, zombies included."""
+    found: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            found[int(path.parent.name)] = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
+    return found
+
+
+def children(process: int) -> set[int]:
+    return {child for child, parent in parents().items() if parent == process}
 
 
 def descendants(process: int) -> set[int]:
     """The processes that this one started, and those that they started."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it ended meanwhile
-            continue
-    found: set[int] = set()
-    frontier = {process}
+    of_all, found, frontier = parents(), set[int](), {process}
     while frontier:
-        frontier = {child for child, parent in parents.items() if parent in frontier} - found
+        frontier = {child for child, parent in of_all.items() if parent in frontier} - found
         found |= frontier
     return found
 

@@ -17,27 +17,11 @@ from autograder.vocabulary.report import CaseResult, ItemResult, Report, Submiss
 
 # Commas, quotes, line breaks, formulas, marks that nobody sees, four scripts.
 NASTY_NAMES = (
-    "Diaz, Ana",
-    'Robert "Bob" Tables',
-    "two\nlines",
-    "carriage\rreturn",
-    "=cmd|' /C calc'!A0",
-    "+1+1",
-    "-2+3",
-    "@SUM(A1)",
-    "\t=1+1",
-    "＝２＋２",
-    "\u202egnitset\u202c right-to-left",
-    "\u200fمريم العلي",
-    "Ольга Иванова",
-    "王小明",
-    "Łukasz Żółć",
-    "semi;colon",
-    "<script>alert(1)</script>",
-    "| --- | `tick` ```",
-    "../../etc/passwd",
+    "Diaz, Ana", 'Robert "Bob" Tables', "two\nlines", "carriage\rreturn", "=cmd|' /C calc'!A0", "+1+1", "-2+3",
+    "@SUM(A1)", "\t=1+1", "＝２＋２", "\u202egnitset\u202c right-to-left", "\u200fمريم العلي", "Ольга Иванова",
+    "王小明", "Łukasz Żółć", "semi;colon", "<script>alert(1)</script>", "| --- | `tick` ```", "../../etc/passwd",
     "x" * 300,
-)
+)  # fmt: skip
 
 
 def item(

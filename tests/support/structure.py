@@ -1,7 +1,6 @@
-"""Measure the structure of the kit: its size, its helpers, its start-up, and the path of one submission.
+"""Measure the structure of the kit: its size, its helpers, and the path of one submission.
 
-    python tests/support/structure.py            # a table
-    python tests/support/structure.py --json     # the same figures, for another program
+    python tests/support/structure.py
 
 The path is recorded while the engine grades a wrong submission of a sample class, from the folder to the report on the
 disk; the pages, which are drawn from the report, come after it. It consists of the functions that are handed the
@@ -15,17 +14,12 @@ submission or what becomes of it (CARRIERS), each once, in the order of their fi
 
 from __future__ import annotations
 
-import argparse
 import ast
 import collections
 import itertools
-import json
-import statistics
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -34,7 +28,6 @@ KIT = Path(__file__).resolve().parents[2]
 ENGINE = KIT / "autograder"
 SAMPLE = "fixtures/policy_gradient/submissions/emeka"
 CARRIERS = {"Candidate", "Submission", "Program", "Report"}  # what a submission is while it goes through grading
-HELP = [sys.executable, "-m", "autograder", "--help"]
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -64,19 +57,6 @@ def private_functions() -> tuple[int, int]:
                 private += 1
                 used_once += uses[node.name] == 1
     return private, used_once
-
-
-def start_up(times: int = 7) -> tuple[int, float]:
-    """Modules that the command line imports for --help, and the median seconds that it takes."""
-    code = "import runpy, sys, atexit; atexit.register(lambda: print(len(sys.modules), file=sys.stderr)); "
-    code += "sys.argv[1:] = ['--help']; runpy.run_module('autograder', run_name='__main__')"
-    modules = subprocess.run([sys.executable, "-c", code], cwd=KIT, capture_output=True, text=True, check=False)
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        subprocess.run(HELP, cwd=KIT, capture_output=True, check=True)
-        seconds.append(time.perf_counter() - began)
-    return int(modules.stderr.split()[-1]), statistics.median(seconds)
 
 
 class Recorder:
@@ -142,8 +122,6 @@ def recorded_path() -> dict[str, int]:
         "rooms": len(set(rooms)),
         "returns": len(rooms) - len(set(rooms)),
         "frames": recorder.frames,
-        "modules": len(set(stays)),
-        "with pages": len(list(itertools.groupby(recorder.first_calls))),
     }
 
 
@@ -151,7 +129,6 @@ def measure() -> dict[str, Any]:
     """All figures, by what they are of."""
     engine, tests = python_files(ENGINE), python_files(KIT / "tests")
     private, used_once = private_functions()
-    modules, seconds = start_up()
     return {
         "engine": {"lines": line_count(engine), "modules": len(engine)},
         "packages": {
@@ -161,21 +138,13 @@ def measure() -> dict[str, Any]:
         },
         "tests": {"lines": line_count(tests), "modules": len(tests)},
         "private functions": {"all": private, "used once": used_once, "percent": round(100 * used_once / private)},
-        "start-up": {"modules": modules, "seconds": round(seconds, 3)},
         "path of a submission": recorded_path(),
     }
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    as_json = parser.parse_args().json
-    figures = measure()
-    if as_json:
-        print(json.dumps(figures, indent=2))
-        return
-    for name, values in figures.items():
+    for name, values in measure().items():
         rows = values.items() if name == "packages" else [(name, values)]
         for label, numbers in rows:
             print(f"{label:<22}", "  ".join(f"{key} {number:,}" for key, number in numbers.items()))

