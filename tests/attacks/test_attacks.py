@@ -33,6 +33,7 @@ import torch
 from all_assignments import fixtures_of
 from corpus import ATTACKS, ITEMS, SHORT, Attack
 from graded_folder import without_times
+from hand_ins import put_all, read_one
 from places import KIT
 from processes import PATIENCE, descendants, parents, soon
 from sample_reports import write_report
@@ -45,8 +46,6 @@ from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import packages
 from autograder.sandbox.isolation.kernel import PR_SET_CHILD_SUBREAPER, prctl
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.finding import find
-from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.report import Report, to_json
@@ -426,11 +425,7 @@ AROUND = {
 
 @at_strict
 def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path) -> None:
-    for name, text in {**AROUND, "policy_gradient.py": SOLUTION}.items():
-        (tmp_path / "mallory" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "mallory" / name).write_text(text)
-    (candidate,) = find([tmp_path / "mallory"], ASSIGNMENT.module)
-    submission = read(candidate, ASSIGNMENT.module)
+    submission = read_one(put_all(tmp_path / "mallory", {**AROUND, "policy_gradient.py": SOLUTION}))
     items = [ASSIGNMENT.item(name) for name in NEIGHBOURS_ITEMS]
     report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission, arena.sandbox, items=items)
     assert {item.verdict for item in report.items} == {"passed"}

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hand_ins import put
 from in_process import autograder_in_process as run
 from toy_kit import toy_kit
 
@@ -19,8 +20,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course of one toy assignment, with a class of one student, and no engine in it."""
     kit = toy_kit(tmp_path_factory.mktemp("somewhere") / "course", tmp_path_factory)
     shutil.rmtree(kit / "autograder")
-    (kit / "class" / "ada").mkdir(parents=True)
-    (kit / "class" / "ada" / "toy.py").write_text(SOLVED, encoding="utf-8")
+    put(kit / "class" / "ada" / "toy.py", SOLVED)
     return kit
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import toy_kit
 from graded_folder import comparable
+from hand_ins import put
 from in_process import autograder_in_process
 from places import KIT
 from toy_kit import autograder, change, toy_assignment
@@ -47,9 +48,7 @@ def graded(kit: Path, factory: pytest.TempPathFactory) -> Path:
 
 
 def hand_in(kit: Path, student: str, text: str) -> None:
-    path = kit / "class" / student / "toy.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    put(kit / "class" / student / "toy.py", text)
 
 
 def grade(kit: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:

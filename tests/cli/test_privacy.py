@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hand_ins import put_all
 from in_process import autograder_in_process
 from places import KIT
 from sample_reports import report, write_report
@@ -50,10 +51,7 @@ NAMED = ("--assignment", "bandits")
 
 @pytest.fixture
 def class_(tmp_path: Path) -> Path:
-    for student in ("ada", "bela"):
-        (tmp_path / "class" / student).mkdir(parents=True)
-        (tmp_path / "class" / student / "bandits.py").touch()
-    return tmp_path / "class"
+    return put_all(tmp_path / "class", {f"{student}/bandits.py": "" for student in ("ada", "bela")})
 
 
 def test_nobody_else_reads_what_the_verbs_write_of_students(class_: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from hand_ins import put
 from in_process import autograder_in_process
 from lengths import in_short
 from places import KIT
@@ -33,8 +34,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy kit with a class of a right and a wrong submission."""
     kit = toy_kit.toy_kit(tmp_path_factory.mktemp("scripts") / "kit", tmp_path_factory)
     for name, sign in (("ada", "+"), ("bela", "-")):
-        (kit / "class" / name).mkdir(parents=True)
-        (kit / "class" / name / "toy.py").write_text(RIGHT + SHIFT.format(sign))
+        put(kit / "class" / name / "toy.py", RIGHT + SHIFT.format(sign))
     return kit
 
 
@@ -81,8 +81,7 @@ def test_terminal_gets_lines_that_fit_and_colour(kit: Path, columns: int) -> Non
 
 @pytest.mark.parametrize("answer", in_short("ny"))
 def test_changed_grade_is_asked_about_undisturbed(kit: Path, tmp_path: Path, answer: str) -> None:
-    (tmp_path / "class" / "ada").mkdir(parents=True)
-    (tmp_path / "class" / "ada" / "toy.py").touch()
+    put(tmp_path / "class" / "ada" / "toy.py", "")
     grade = ("grade", str(tmp_path / "class"), "--out", str(tmp_path / "g"))
     assert autograder_in_process(kit, *grade).returncode == 0
     (tmp_path / "o.csv").write_text("student,item,points,comment\nada,,9,agreed\n")

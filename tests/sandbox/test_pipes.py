@@ -3,8 +3,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pytest
 
@@ -15,44 +14,35 @@ HEADER = {"op": "observed", "n": 1}
 ENCODED = frames.encode_header(HEADER)
 
 
-@dataclass
-class Other:
+class Other(NamedTuple):
     """The ends that a worker would hold."""
 
     requests: BinaryIO
     answers: BinaryIO
     output: BinaryIO
 
-    def close(self) -> None:
-        for stream in (self.requests, self.answers, self.output):
-            stream.close()
-
 
 @pytest.fixture(params=[Pipes, ThreadedPipes])
 def both(request: pytest.FixtureRequest) -> Iterator[tuple[Pipes, Other]]:
-    requests, answers, output = os.pipe(), os.pipe(), os.pipe()
-    ours = (
-        os.fdopen(requests[1], "wb", buffering=0),
-        os.fdopen(answers[0], "rb"),
-        os.fdopen(output[0], "rb", buffering=0),
+    (asked, requests), (answers, answering), (output, printing) = os.pipe(), os.pipe(), os.pipe()
+    pipes = request.param(
+        os.fdopen(requests, "wb", buffering=0), os.fdopen(answers, "rb"), os.fdopen(output, "rb", buffering=0)
     )
-    pipes = request.param(*ours)
-    theirs = Other(os.fdopen(requests[0], "rb"), os.fdopen(answers[1], "wb"), os.fdopen(output[1], "wb", buffering=0))
+    theirs = Other(os.fdopen(asked, "rb"), os.fdopen(answering, "wb"), os.fdopen(printing, "wb", buffering=0))
     yield pipes, theirs
-    theirs.close()
+    for stream in theirs:
+        stream.close()
     pipes.close()
 
 
 def test_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
     frame = frames.encode(ENCODED, b"blob")
-    for part in (frame[:5], frame[5:30]):
+    for part, patience in ((frame[:5], 0.1), (frame[5:30], 0.1), (frame[30:], 20.0)):
         worker.answers.write(part)
         worker.answers.flush()
-        assert pipes.receive(0.1) is None
-    worker.answers.write(frame[30:])
-    worker.answers.flush()
-    answer = pipes.receive(20.0)
+        answer = pipes.receive(patience)
+        assert (answer is None) == (patience < 1)
     assert answer is not None
     assert (answer.header, answer.blob) == (HEADER, b"blob")
 
@@ -61,7 +51,8 @@ def test_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
 def test_what_closes_or_says_no_frame_has_ended(said: bytes, both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
     worker.answers.write(said)
-    worker.close()
+    for stream in worker:
+        stream.close()
     assert pipes.receive(20.0) is None
     assert pipes.ended
 

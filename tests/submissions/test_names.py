@@ -6,6 +6,7 @@ import itertools
 import zipfile
 from pathlib import Path
 
+import hand_ins
 import pytest
 from hand_ins import MODULE, notebook, zipped
 
@@ -43,11 +44,8 @@ NAMES = (  # as students and their browsers make them
 def put(folder: Path, layout: str, *students: tuple[str, dict[str, bytes]]) -> Path:
     for number, (student, files) in enumerate(students, 1):
         for at, (name, data) in enumerate(files.items()):
-            path = folder / LAYOUTS[layout].format(
-                student=student, id=1000 + number, file=5000 + 10 * number + at, name=name
-            )
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            ids = {"id": 1000 + number, "file": 5000 + 10 * number + at}
+            hand_ins.put(folder / LAYOUTS[layout].format(student=student, name=name, **ids), data)
     return folder
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hand_ins import IPYNB, MODULE, PY, notebook
+from hand_ins import IPYNB, MODULE, PY, notebook, put_all
 
 
 def content(name: str) -> str:
@@ -18,10 +18,7 @@ def content(name: str) -> str:
 
 def put(folder: Path, names: Iterable[str], texts: Mapping[str, str] = {}) -> Path:
     """Files with their usual contents, and others with theirs."""
-    for name, text in {**{name: content(name) for name in names}, **texts}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
+    return put_all(folder, {**{name: content(name) for name in names}, **texts})
 
 
 class Download(NamedTuple):
