@@ -26,7 +26,7 @@ from autograder.sandbox.sandbox import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 
-ASSIGNMENT = find_assignment(KIT, "policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "bandits")
 NAMED = ("--assignment", ASSIGNMENT.name)
 MODULE = f"{ASSIGNMENT.module}.py"
 RIGHT = """\
@@ -154,10 +154,10 @@ def test_graded_class_is_printed_with_where_to_look(unfinished: Path, tmp_path: 
     done = run("grade", unfinished, "--out", out, *NAMED, *strict)
     assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.splitlines()
-    assert printed[0].strip() == "Policy gradient: 2 submissions"
+    assert printed[0].strip() == "Bandits: 2 submissions"
     (row,) = [line.split() for line in printed if line.split()[:1] == ["ada"]]
-    assert row[1:8] == ["0"] * 7
-    assert " ".join(row[8:]) == f"ada/{MODULE} is empty."
+    assert row[1:7] == ["0"] * 6
+    assert " ".join(row[7:]) == f"ada/{MODULE} is empty."
     assert re.fullmatch(r"2 graded in \d+\.\d s\.", printed[-5])
     assert printed[-4:] == [
         f"  {out}/index.html  the class",
@@ -249,7 +249,7 @@ def fixtures_that_are_none(folder: Path) -> Path:
 
 def flipped_byte(folder: Path) -> Path:
     term = shutil.copytree(ASSIGNMENT.folder, folder / "term")
-    toy_kit.flip_a_byte(term / "hidden" / "kl-values.safetensors")
+    toy_kit.flip_a_byte(term / "hidden" / "greedy-values.safetensors")
     return term
 
 
@@ -264,11 +264,11 @@ UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  
     (f"c/ada/{MODULE} c/ada.py", ["c", *NAMED], 2, r"ada handed in twice: .*c/ada and .*c/ada\.py\."),
     ("ada.py", ["ada.py", "--assignment", "nix"], 2, r"There is no assignment 'nix'\. Name one with .*_theory"),
     ("ada.py", ["ada.py"], 2, f"Nothing here says of which assignment it is{WHICH}"),
-    (f"c/ada/{MODULE} c/b/bandits.py", ["c"], 2, f"There are submissions of several assignments{WHICH}"),
+    (f"c/ada/{MODULE} c/b/policy_gradient.py", ["c"], 2, f"There are submissions of several assignments{WHICH}"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", "nowhere"], 2, r"nowhere holds no readable manifest\.json"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", "."], 2, r"holds no readable manifest\.json"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", fixtures_that_are_none], 3, r"term/manifest\.json is not a manifest"),
-    ("ada.py", ["ada.py", *NAMED, "--fixtures", flipped_byte], 3, r"kl-values\.safetensors is not the file that"),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", flipped_byte], 3, r"greedy-values\.safetensors is not the file that"),
     ("grades/", [".", *NAMED], 2, r"There is nothing to grade but .*grades, which is where the results go\."),
     ("", [UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable"),
