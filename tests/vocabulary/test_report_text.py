@@ -128,6 +128,9 @@ def test_one_cause_is_told_once() -> None:
     called = report_text(report(item(message=f"{message}\nWhat this calls:\n  f()")), places=places)
     assert "  f raised E.\n  What this calls:\n    f()\n  Line 2 of your file:" in called
     assert "  Hint and line: as for deltas-normalized.\n  Again: python -m autograder check --item b\n" in text
+    same = report_text(report(*(item(item=name, message=message) for name in "ab")), places=dict.fromkeys("ab", place))
+    assert same.count("f raised E.") == 1
+    assert "\n  As for a.\n\n" in same
     brief = report_text(report(*items), places=places, brief=["deltas-normalized", "b", "c", "d"]).splitlines()
     assert [line[:4] for line in brief] == ["FAIL"] * 4 + [""] + ["FAIL"] * 2 + ["    "]
 
