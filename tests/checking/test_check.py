@@ -27,11 +27,7 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 RIGHT = "import torch\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n"
 SHIFT = "def shift(x, factor):\n    return x + factor\n"
 WRONG = "def shift(x, factor):\n    return x - factor\n"
-
-
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+Checked = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -43,56 +39,62 @@ def warm_checker(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def work(kit: Path) -> Callable[..., Path]:
-    """A function that makes a folder of work, with files of these names and texts, near the toy assignment."""
+def work(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A student's folder near the toy assignment, with right work in it."""
+    folder = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory) / "work"
+    folder.mkdir()
+    (folder / "toy.py").write_text(RIGHT + SHIFT)
+    return folder
 
-    def make(**texts: str) -> Path:
-        folder = kit / "work"
-        folder.mkdir()
-        for stem, text in texts.items():
-            (folder / f"{stem}.py").write_text(text)
-        return folder
 
-    return make
+@pytest.fixture
+def kit(work: Path) -> Path:
+    return work.parent
+
+
+@pytest.fixture
+def checked(work: Path, capsys: pytest.CaptureFixture[str]) -> Checked:
+    """A function that checks the folder, in which toy.py may hold another text; the exit code, and what is printed."""
+
+    def run(text: str = "", *items: str) -> tuple[int, str]:
+        if text:
+            (work / "toy.py").write_text(text)
+        return check(work, items), capsys.readouterr().out
+
+    return run
 
 
 # Verdicts and exit codes
 
 
-def test_right_work_passes_every_public_case(
-    work: Callable[..., Path], kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_right_work_passes_every_public_case(checked: Checked, kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(kit / "fixtures" / "toy" / "hidden")
-    folder = work(toy=RIGHT + SHIFT)
-    assert check(folder) == 0
-    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+    code, printed = checked()
+    assert code == 0
+    assert [" ".join(line.split()) for line in printed.splitlines()] == [
         "PASS ramp 6 / 6",
         "PASS shift 4 / 4",
         f"total 10 / 10 {INTRODUCTION}",
     ]
     monkeypatch.setenv("COLUMNS", "60")
+    assert checked()[1].endswith(f" 10 / 10\n      {INTRODUCTION}\n")
+    monkeypatch.setenv("COLUMNS", "60")
     check(folder)
     assert capsys.readouterr().out.endswith(f" 10 / 10\n      {INTRODUCTION}\n")
 
 
-def test_wrong_item_is_shown_with_values_hint_and_command(
-    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert check(work(toy=RIGHT + WRONG)) == 1
-    printed = capsys.readouterr().out
-    assert printed.startswith("FAIL  shift-values")
+def test_wrong_item_is_shown_with_values_hint_and_command(checked: Checked) -> None:
+    code, printed = checked(RIGHT + WRONG)
+    assert (code, printed.startswith("FAIL  shift-values")) == (1, True)
     for part in ("[row column]", "yours", "Which way?", "check --item shift-values", "Line 7 of your file"):
         assert part in printed
     assert [line[:11] for line in printed.splitlines()[-3:]] == ["PASS  ramp ", "FAIL  shift", "      total"]
     assert f" 6 / 10   {INTRODUCTION}" in printed
 
 
-def test_line_of_an_exception_and_one_whose_change_mends_are_shown(
-    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = work(toy=RIGHT.replace("factor * ", "factor * x.nothing + ") + WRONG)
-    assert check(folder) == 1
-    printed = capsys.readouterr().out
+def test_line_of_an_exception_and_one_whose_change_mends_are_shown(checked: Checked) -> None:
+    code, printed = checked(RIGHT.replace("factor * ", "factor * x.nothing + ") + WRONG)
+    assert code == 1
     assert "  >    4       return factor * x.nothing + torch.clamp(x, min=0)\n" in printed
     assert "  >    7       return x - factor\n" in printed
 
@@ -105,37 +107,29 @@ def test_line_of_an_exception_and_one_whose_change_mends_are_shown(
         (["shift-values"], ["shift-values"]),
     ],
 )
-def test_items_asked_for_are_shown_once_in_order(
-    work: Callable[..., Path], capsys: pytest.CaptureFixture[str], asked: list[str], shown: list[str]
-) -> None:
-    assert check(work(toy=RIGHT + WRONG), asked) == 1
-    assert re.findall(r"^\w+ +(\w+-values) ", capsys.readouterr().out, re.M) == shown
+def test_items_asked_for_are_shown_once_in_order(checked: Checked, asked: list[str], shown: list[str]) -> None:
+    code, printed = checked(RIGHT + WRONG, *asked)
+    assert (code, re.findall(r"^\w+ +(\w+-values) ", printed, re.M)) == (1, shown)
 
 
 # What is handed in
 
 
-def test_notebook_counts_before_an_untouched_module(
-    work: Callable[..., Path], kit: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = work()
-    shutil.copy(kit / "handout" / "toy" / "toy.py", folder)
+def test_notebook_counts_before_an_untouched_module(checked: Checked, work: Path, kit: Path) -> None:
     cells = [new_markdown_cell("# Toy"), *map(new_code_cell, (RIGHT, SHIFT, "print(shift(1, 2))"))]
-    nbformat.write(new_notebook(cells=cells), folder / "toy.ipynb")
-    assert check(folder) == 0
-    printed = capsys.readouterr().out
+    nbformat.write(new_notebook(cells=cells), work / "toy.ipynb")
+    code, printed = checked((kit / "handout" / "toy" / "toy.py").read_text())
+    assert code == 0
     assert "Note: both a module and a notebook were handed in: the notebook was graded because" in printed
     assert f" 10 / 10   {INTRODUCTION}" in printed
 
 
-def test_file_and_zip_are_checked_like_their_folder(
-    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = work(toy="   ")
-    with zipfile.ZipFile(folder.parent / "ada.zip", "w") as archive:
-        archive.write(folder / "toy.py", "toy.py")
+def test_file_and_zip_are_checked_like_their_folder(work: Path, kit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "toy.py").write_text("   ")
+    with zipfile.ZipFile(kit / "ada.zip", "w") as archive:
+        archive.write(work / "toy.py", "toy.py")
     said = []
-    for path in (folder, folder / "toy.py", folder.parent / "ada.zip"):
+    for path in (work, work / "toy.py", kit / "ada.zip"):
         assert check(path) == 1
         said.append(capsys.readouterr().out.replace("ada.zip", "work"))
     assert "work/toy.py is empty." in said[0]
@@ -169,15 +163,14 @@ def test_folder_without_work_is_named_with_what_it_should_hold(kit: Path, files:
     ],
 )
 def test_wrong_use_is_one_sentence_and_exit_code_2(
-    work: Callable[..., Path],
+    work: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command_line: Callable[[], int | None],
     arguments: list[str],
     sentence: str,
 ) -> None:
-    folder = work(toy=RIGHT)
-    monkeypatch.setattr("sys.argv", ["autograder", "check", *(str(folder) if a == "WORK" else a for a in arguments)])
+    monkeypatch.setattr("sys.argv", ["autograder", "check", *(str(work) if a == "WORK" else a for a in arguments)])
     code = ended_with(command_line)
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -197,12 +190,12 @@ def ended_with(command_line: Callable[[], int | None]) -> object:
 
 @pytest.mark.parametrize("damage", [None, "raise ImportError('einops is damaged')"])
 def test_package_that_is_missing_or_damaged_is_no_verdict(
-    work: Callable[..., Path], kit: Path, tmp_path: Path, damage: str | None
+    work: Path, kit: Path, tmp_path: Path, damage: str | None
 ) -> None:
     packages = toy_kit.packages_without("einops", tmp_path)
     if damage:
         (packages / "einops.py").write_text(damage, encoding="utf-8")
-    done = toy_kit.autograder(kit, "check", work(toy=RIGHT + SHIFT), packages=packages)
+    done = toy_kit.autograder(kit, "check", work, packages=packages)
     assert (done.returncode, done.stdout) == (3, "")
     if damage:
         assert done.stderr.startswith("autograder: Nothing could be checked, which is no fault of your work. ")
@@ -213,19 +206,19 @@ def test_package_that_is_missing_or_damaged_is_no_verdict(
     assert done.stderr.count("\n") == 1
 
 
-def test_altered_public_case_is_no_verdict(work: Callable[..., Path], kit: Path) -> None:
+def test_altered_public_case_is_no_verdict(work: Path, kit: Path) -> None:
     toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "public" / "ramp-values.safetensors")
     with pytest.raises(GraderFault, match="its SHA-256 differs"):
-        check(work(toy=RIGHT))
+        check(work)
 
 
 # Watching
 
 
 @pytest.mark.long
-def test_watch_checks_again_on_each_save_and_says_what_changed(work: Callable[..., Path], kit: Path) -> None:
-    folder = work(toy=RIGHT + WRONG)
-    command = [sys.executable, "-B", "-m", "autograder", "check", str(folder), "--watch"]
+def test_watch_checks_again_on_each_save_and_says_what_changed(work: Path, kit: Path) -> None:
+    (work / "toy.py").write_text(RIGHT + WRONG)
+    command = [sys.executable, "-B", "-m", "autograder", "check", str(work), "--watch"]
     environment = {**os.environ, "PYTHONPATH": str(kit), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, cwd=kit, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -245,10 +238,10 @@ def test_watch_checks_again_on_each_save_and_says_what_changed(work: Callable[..
             assert INTRODUCTION in first
             assert "FAIL  shift-values" in first
             assert "Now right" not in first
-            (folder / "toy.py").write_text(RIGHT + SHIFT)
+            (work / "toy.py").write_text(RIGHT + SHIFT)
             assert "Now right: shift-values" in printed()
-            (folder / "new.py").write_text(SHIFT)
-            (folder / "new.py").replace(folder / "toy.py")  # as an editor saves
+            (work / "new.py").write_text(SHIFT)
+            (work / "new.py").replace(work / "toy.py")  # as an editor saves
             third = printed()
             assert "No longer right: ramp-values" in third
             assert "Now right" not in third
