@@ -21,6 +21,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC
 from pathlib import Path
 from traceback import extract_tb
@@ -32,11 +33,13 @@ from hand_ins import MODULE, notebook, zipped
 from mutations import spoilt_bytes, spoilt_text, spoilt_value
 
 from autograder.gradebook.decisions import decisions_of
+from autograder.gradebook.final_grades import Adjustment
+from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import decode
-from autograder.platforms.gradebooks import canvas_csv, column_csv, moodle_csv
+from autograder.platforms.gradebooks import canvas_csv, column_csv, moodle_csv, plain_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.sandbox.calls import observation_in, raised_from_header
@@ -45,8 +48,8 @@ from autograder.submissions.finding import find
 from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.files import read_table
-from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes
+from autograder.vocabulary.files import read_table, write_atomically
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes, to_json
 from autograder.vocabulary.times import moment_or_none
 
 KIT = Path(__file__).resolve().parents[2]
@@ -238,6 +241,13 @@ def a_time_stamp(source: random.Random, folder: Path) -> object:
     return [moment.astimezone(UTC) for moment in read_times(path, assignment(), [Candidate("ada", path, "")]).values()]
 
 
+def a_report(source: random.Random, folder: Path) -> object:
+    late = asdict(Adjustment("late", "", 4.0, 3.0, "late"))
+    whole = to_json(report()) | {"final": 3.0, "final_max": 4.0, "adjustments": [late]}
+    write_atomically(folder / "reports" / "ada.json", json.dumps(spoilt_value(source, whole)), lasting=False)
+    return plain_csv(read_grades(folder))
+
+
 TARGETS: dict[str, Target] = {
     "frames": a_frame,
     "stored": a_stored_file,
@@ -245,6 +255,7 @@ TARGETS: dict[str, Target] = {
     "platform-files": a_platform_file,
     "trees": a_tree,
     "time-stamps": a_time_stamp,
+    "reports": a_report,
 }
 
 
