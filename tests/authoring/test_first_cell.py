@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from all_assignments import handout_bytes
 from places import KIT
+from processes import python_without_kit
 
 from autograder.authoring.handout.notebook import FIRST, first_cell, released
 from autograder.authoring.handout.release import notebook_of, zip_bytes
@@ -27,13 +25,7 @@ def files() -> dict[str, bytes]:
 
 def run(folder: Path, home: Path | None = None) -> str:
     """What the cell prints where this kit is not installed, and whether a test cell could go on."""
-    packages = os.pathsep.join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
-    hidden = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in str(f).lower()]; "
-    code = f"{hidden}sys.path.insert(0, '')\nexec({first_cell(NAME) + AFTER!r})"
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": packages, "HOME": str(home or folder)}
-    done = subprocess.run(
-        [sys.executable, "-S", "-B", "-c", code], cwd=folder, env=environ, capture_output=True, text=True
-    )
+    done = python_without_kit(folder, f"exec({first_cell(NAME) + AFTER!r})", HOME=str(home or folder))
     return done.stdout + done.stderr
 
 

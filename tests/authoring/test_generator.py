@@ -198,11 +198,6 @@ DRAWS = ("    for case,", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "
             ('"times called": 1', '"times called": 2'),
             f"{FAILS}fact of times called: the oracle says 1, and the solution 2.",
         ),
-        (
-            "oracle.py",
-            ("factor * max(value, 0.0)", "np.nan * value"),
-            "ramp-small: the expected ramp is nan somewhere, which no answer equals: nan is not graded.",
-        ),
         ("cases.py", SPARE, f"ramp-small: spare {IDLE}"),
         (
             "cases.py",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 import toy_kit
 from all_assignments import each_assignment, handout_bytes
 from places import KIT
+from processes import python_without_kit
 
 from autograder.authoring.handout.release import (
     STUDENT_PACKAGES,
@@ -90,19 +89,9 @@ def for_functions(assignment: Assignment, *functions: str) -> Assignment:
     return dataclasses.replace(assignment, items=items)
 
 
-def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python that finds the packages of this environment, but not the kit that is installed in it."""
-    packages = os.pathsep.join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
-    hidden = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in str(f).lower()]; "
-    module, *rest = arguments
-    run = f"sys.argv[1:] = {rest!r}; import runpy; runpy.run_module({module!r}, run_name='__main__')"
-    return subprocess.run(
-        [sys.executable, "-S", "-B", "-c", f"{hidden}sys.path.insert(0, ''); {run}"],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": packages, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
-        capture_output=True,
-        text=True,
-    )
+def run_in(folder: Path, module: str, *rest: str) -> subprocess.CompletedProcess[str]:
+    run = f"sys.argv[1:] = {list(rest)!r}; import runpy; runpy.run_module({module!r}, run_name='__main__')"
+    return python_without_kit(folder, run, PYTEST_DISABLE_PLUGIN_AUTOLOAD="")
 
 
 # What is in it

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -49,3 +52,12 @@ def is_running(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:
         return False
+
+
+def python_without_kit(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in that folder by a Python that has the packages of this environment, but not this kit."""
+    packages = os.pathsep.join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
+    hidden = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in str(f).lower()]; "
+    command = [sys.executable, "-S", "-B", "-c", f"{hidden}sys.path.insert(0, ''); {code}"]
+    found = {"PATH": os.environ["PATH"], "PYTHONPATH": packages, **environment}
+    return subprocess.run(command, cwd=folder, env=found, capture_output=True, text=True)
