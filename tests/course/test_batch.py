@@ -25,12 +25,10 @@ from graded_folder import comparable
 from markupsafe import escape
 from processes import PATIENCE, descendants, is_running, wait_for
 from sample_reports import NASTY_NAMES
-from toy_kit import toy_assignment, toy_course
 
 from autograder.cli.grade import class_table
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
-from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.finding import find
@@ -61,18 +59,6 @@ HOSTILE = (
     *("/absolute", "a\\b", "..", " ", "con", "é" * 200, "[red]bold[/red]", "\x1b[2J\x1b]0;title\x07"),
     *("nul\0byte", "lone\udcff", "%2e%2e"),
 )
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy assignment, which is quick to grade."""
-    return toy_course(tmp_path_factory.mktemp("course"), tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def grader(course: Path) -> Grader:
-    assignment = toy_assignment(course)
-    return Grader.of(assignment, read_fixtures(assignment))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import toy_kit
 from dask_cluster import Cluster
 from distributed import Client
 from graded_folder import comparable
@@ -56,13 +55,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(tmp_path_factory.mktemp("cluster")) as made:
         made.add_workers(2)
         yield made
-
-
-@pytest.fixture(scope="module")
-def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
-    """Of the toy assignment, which is quick to grade."""
-    assignment = toy_kit.toy_assignment(toy_kit.toy_kit(tmp_path_factory.mktemp("toy") / "kit", tmp_path_factory))
-    return Grader.of(assignment, read_fixtures(assignment))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from lengths import in_short
 from page_tree import Element, tree
 from places import KIT
 from sample_reports import item, report
-from toy_kit import made_once, toy_assignment, toy_course
+from toy_kit import made_once
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.fixtures.stored_set import versions
@@ -39,13 +39,6 @@ from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
-
-
-@pytest.fixture(scope="module")
-def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
-    """Of the toy assignment, which is quick to read."""
-    assignment = toy_assignment(toy_course(tmp_path_factory.mktemp("course"), tmp_path_factory))
-    return Grader.of(assignment, read_fixtures(assignment))
 
 
 def nobody_handed_in_a_line(folder: Path, count: int, module: str = "toy") -> list[Candidate]:

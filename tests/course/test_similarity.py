@@ -12,15 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import toy_kit
 from in_process import autograder_in_process
 from lengths import in_short
 from places import KIT
-from toy_kit import toy_assignment
 
 from autograder.course import similarity
 from autograder.course.similarity import Pair, Similarity, compare_class, similarity_page
 from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.grader import Grader
 from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
 
@@ -60,9 +59,9 @@ shift = lambda x, factor: torch.stack([row + factor for row in x.unbind(0)], dim
 """
 
 
-@pytest.fixture(scope="module")
-def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
-    return toy_assignment(toy_kit.toy_kit(tmp_path_factory.mktemp("toy") / "kit", tmp_path_factory))
+@pytest.fixture
+def assignment(grader: Grader) -> Assignment:
+    return grader.assignment
 
 
 @pytest.fixture(scope="module")
