@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from lengths import LONGEST
 from places import KIT
+from toy_kit import toy_kit
 
 from autograder.grading.assignment import find_assignments
 from autograder.sandbox import sandbox as sandbox_module
@@ -115,3 +116,9 @@ def sandbox() -> Iterator[Sandbox]:
 def warm_pool(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let work that takes a sandbox of its own, one at a time (`in_sandboxes`), take the warm one."""
     monkeypatch.setattr(sandbox_module, "Sandbox", lambda **options: contextlib.nullcontext(sandbox))
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course around the toy assignment, of the test's own: fixtures, solution and handout."""
+    return toy_kit(tmp_path / "kit", tmp_path_factory)

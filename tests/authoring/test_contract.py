@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import toy_kit
 from all_assignments import each_assignment
 from toy_kit import toy_assignment
 
@@ -21,11 +20,6 @@ from autograder.vocabulary.errors import FixtureError
 
 RAMP = '[ramp]\n"Return factor * x above 0 and 0 below." = ["no-kink"]\n'
 SHIFT = '[shift]\n"Return x + factor." = ["wrong-way"]\n'
-
-
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
 
 
 def written(kit: Path, text: str) -> tuple[Clause, ...]:

@@ -49,11 +49,6 @@ MISTAKES += (
 """
 
 
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
-
-
 def hold(kit: Path, **options: Any) -> Exam:
     """Examine the toy; what earlier tests graded of the same texts is taken over."""
     return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)), **{"cache": CACHE, **options})

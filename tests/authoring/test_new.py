@@ -14,7 +14,6 @@ import pytest
 from example_course import example_course
 from in_process import autograder_in_process as run
 from places import KIT
-from toy_kit import toy_course
 
 from autograder.authoring import new
 from autograder.authoring.faults import todos
@@ -161,10 +160,7 @@ def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Pa
     assert "def soft_maximum_arguments(" not in (course / "fixtures" / NAME / "functions.py").read_text()
 
 
-def test_a_renaming_is_noted_for_whoever_has_the_old_name(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    kit = toy_course(tmp_path / "kit", tmp_path_factory)
+def test_a_renaming_is_noted_for_whoever_has_the_old_name(kit: Path) -> None:
     path = kit / "fixtures/toy/items.toml"
 
     def renamed(*names: str) -> dict[str, str]:
@@ -181,10 +177,7 @@ def test_a_renaming_is_noted_for_whoever_has_the_old_name(
     assert path.read_text().count("[[renamed]]") == 4
 
 
-def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_function_of_its_own(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    kit = toy_course(tmp_path / "kit", tmp_path_factory)
+def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_its_own(kit: Path) -> None:
     oracle, module = kit / "fixtures/toy/oracle.py", kit / "solution/toy/toy.py"
     oracle.write_text(f"{oracle.read_text()}\n\ndef ramp_gradient(x, factor): ...\n\n\ndef ramp_gradients(): ...\n")
     renamed = renamed_files(find_assignment(kit), "ramp", "slope")[oracle]

@@ -180,7 +180,7 @@ SLIPS = [*OF_TEXT, *OF_PYTHON]
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = toy_kit.toy_course(tmp_path_factory.mktemp("proofreading") / "kit", tmp_path_factory)
+    root = toy_kit.toy_kit(tmp_path_factory.mktemp("proofreading") / "kit", tmp_path_factory)
     for name, text in {NOTEBOOK: EXTRAS, **OF_THE_EXAM}.items():
         (root / name).write_text(text)
     return root

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import toy_kit
 from all_assignments import each_assignment, handout_bytes
 from places import KIT
 from processes import python_without_kit
@@ -77,11 +76,6 @@ def unpacked(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) 
     with zipfile.ZipFile(io.BytesIO(zip_bytes(files, "policy_gradient"))) as archive:
         archive.extractall(folder)
     return folder / "policy_gradient"
-
-
-@pytest.fixture
-def toy(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
 def for_functions(assignment: Assignment, *functions: str) -> Assignment:
@@ -174,12 +168,12 @@ def test_what_must_not_leak_is_refused(solution: str, fixtures: Fixtures) -> Non
 
 @pytest.mark.parametrize("key", ["given", "also"])
 @pytest.mark.parametrize("name", ["../../fixtures/toy/oracle", "/etc/passwd", "./toy", "toy", "link", "notebook"])
-def test_listed_file_that_is_not_for_students_is_refused(key: str, name: str, toy: Path) -> None:
-    solution, ending = toy / "solution" / "toy", {"notebook": ".toml", "/etc/passwd": ""}.get(name, ".py")
-    (solution / "link.py").symlink_to(toy / "fixtures" / "toy" / "oracle.py")
+def test_listed_file_that_is_not_for_students_is_refused(key: str, name: str, kit: Path) -> None:
+    solution, ending = kit / "solution" / "toy", {"notebook": ".toml", "/etc/passwd": ""}.get(name, ".py")
+    (solution / "link.py").symlink_to(kit / "fixtures" / "toy" / "oracle.py")
     (solution / "notebook.toml").write_text("")
     listed = name if key == "given" else f"{name}{ending}"
-    assignment = dataclasses.replace(load_assignment(toy / "fixtures" / "toy"), **{key: (listed,)})
+    assignment = dataclasses.replace(load_assignment(kit / "fixtures" / "toy"), **{key: (listed,)})
     with pytest.raises((ReleaseError, OSError)):
         handout_files(assignment)
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
-from toy_kit import toy_assignment, toy_course
+from toy_kit import toy_assignment
 
 from autograder.authoring.catalogue import without_marks
 from autograder.authoring.handout.notebook import (
@@ -167,8 +167,8 @@ def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: 
 
 
 @pytest.fixture
-def toy(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Assignment:
-    return toy_assignment(toy_course(tmp_path / "kit", tmp_path_factory))
+def toy(kit: Path) -> Assignment:
+    return toy_assignment(kit)
 
 
 def test_a_notebook_needs_no_extras_and_no_section_for_a_function(toy: Assignment) -> None:

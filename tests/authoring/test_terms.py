@@ -34,16 +34,11 @@ REAL = find_assignment(KIT, "bandits")
 LISTED = load_expanded(REAL.folder)
 
 
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
-
-
 @pytest.fixture(scope="module")
 def spring(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> tuple[Path, Path]:
     """A course, and a term's set of its own."""
     folder = tmp_path_factory.mktemp("spring")
-    course = toy_kit.toy_course(folder / "kit", tmp_path_factory)
+    course = toy_kit.toy_kit(folder / "kit", tmp_path_factory)
     make(course, folder / "term", SPRING, sandbox)
     return course, folder / "term"
 

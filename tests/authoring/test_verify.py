@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import toy_kit
 from in_process import autograder_in_process as autograder
 from toy_kit import change, flip_a_byte, store_version, toy_assignment
 
@@ -27,11 +26,6 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
 RAMP = "hidden/ramp-values.safetensors"
-
-
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_course(tmp_path / "kit", tmp_path_factory)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

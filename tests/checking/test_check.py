@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import toy_kit
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from places import KIT
 from processes import PATIENCE
 
 from autograder.checking import checker
@@ -39,17 +40,11 @@ def warm_checker(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def work(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def work(kit: Path) -> Path:
     """A student's folder near the toy assignment, with right work in it."""
-    folder = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory) / "work"
-    folder.mkdir()
-    (folder / "toy.py").write_text(RIGHT + SHIFT)
-    return folder
-
-
-@pytest.fixture
-def kit(work: Path) -> Path:
-    return work.parent
+    (kit / "work").mkdir()
+    (kit / "work" / "toy.py").write_text(RIGHT + SHIFT)
+    return kit / "work"
 
 
 @pytest.fixture
@@ -78,9 +73,6 @@ def test_right_work_passes_every_public_case(checked: Checked, kit: Path, monkey
     ]
     monkeypatch.setenv("COLUMNS", "60")
     assert checked()[1].endswith(f" 10 / 10\n      {INTRODUCTION}\n")
-    monkeypatch.setenv("COLUMNS", "60")
-    check(folder)
-    assert capsys.readouterr().out.endswith(f" 10 / 10\n      {INTRODUCTION}\n")
 
 
 def test_wrong_item_is_shown_with_values_hint_and_command(checked: Checked) -> None:
@@ -219,7 +211,7 @@ def test_altered_public_case_is_no_verdict(work: Path, kit: Path) -> None:
 def test_watch_checks_again_on_each_save_and_says_what_changed(work: Path, kit: Path) -> None:
     (work / "toy.py").write_text(RIGHT + WRONG)
     command = [sys.executable, "-B", "-m", "autograder", "check", str(work), "--watch"]
-    environment = {**os.environ, "PYTHONPATH": str(kit), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(KIT), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, cwd=kit, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

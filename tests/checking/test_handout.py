@@ -34,11 +34,6 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
-
-
 def released(kit: Path, *edits: tuple[str, str]) -> bytes:
     """The zip, after these changes of what is graded."""
     for right, wrong in edits:

@@ -19,7 +19,6 @@ SOLVED = "def ramp(x, factor): return factor * x.clamp(min=0)\ndef shift(x, fact
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course of one toy assignment, with a class of one student, and no engine in it."""
     kit = toy_kit(tmp_path_factory.mktemp("somewhere") / "course", tmp_path_factory)
-    shutil.rmtree(kit / "autograder")
     put(kit / "class" / "ada" / "toy.py", SOLVED)
     return kit
 

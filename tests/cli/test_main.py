@@ -50,7 +50,7 @@ def run(*arguments: str | Path, folder: Path = KIT) -> Done:
 def from_kit(kit: Path, *arguments: str | Path, prefix: Sequence[str] = ()) -> Done:
     """Run the command line of the toy kit in a process of its own."""
     command = [*prefix, sys.executable, "-m", "autograder", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(kit)}
+    environment = {**os.environ, "PYTHONPATH": str(KIT)}
     return of_no_strictness(subprocess.run(command, cwd=kit, env=environment, capture_output=True, text=True))
 
 
@@ -66,11 +66,6 @@ def unfinished(tmp_path: Path) -> Path:
     for name in ("ada", "bela"):
         put(tmp_path / "class" / name / MODULE)
     return tmp_path / "class"
-
-
-@pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
 
 
 def put(path: Path, text: str = "") -> Path:

@@ -47,7 +47,7 @@ def on_a_terminal(kit: Path, columns: int, *arguments: str, typed: str = "", **e
         with subprocess.Popen(
             [sys.executable, "-m", "autograder", *arguments],
             cwd=kit,
-            env={**known, "PYTHONPATH": str(kit), "TERM": "xterm-256color", **environment},
+            env={**known, "PYTHONPATH": str(KIT), "TERM": "xterm-256color", **environment},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

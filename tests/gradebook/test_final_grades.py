@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-import toy_kit
 from in_process import autograder_in_process as autograder
 from sample_reports import THREE, of_three, write_report
 
@@ -140,12 +139,11 @@ def test_page_has_its_final_grade_once_and_no_stand_in() -> None:
 
 
 @pytest.fixture
-def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+def kit(kit: Path) -> Path:
     for name in ("ada", "bela"):
-        (made / "class" / name).mkdir(parents=True)
-        (made / "class" / name / "toy.py").write_text("")
-    return made
+        (kit / "class" / name).mkdir(parents=True)
+        (kit / "class" / name / "toy.py").write_text("")
+    return kit
 
 
 def test_overrides_survive_grading_again_and_wrong_files_stop_it(kit: Path) -> None:

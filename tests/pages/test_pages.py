@@ -15,7 +15,7 @@ from graded_folder import page_without_times as without_times
 from graded_folder import without_times as report_without_times
 from page_tree import Element, tree
 from sample_reports import index_page
-from toy_kit import toy_assignment, toy_course
+from toy_kit import toy_assignment
 
 import autograder
 from autograder.course.batch import grade_all
@@ -420,10 +420,8 @@ def test_changes_since_last_run_begin_with_losses() -> None:
     assert [link.text for link in changes.find("a")] == ["bob", "dan", "ada"]  # who is gone has no new page
 
 
-def test_run_tells_what_differs_from_the_last_gradebook(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    assignment = toy_assignment(toy_course(tmp_path / "course", tmp_path_factory))
+def test_run_tells_what_differs_from_the_last_gradebook(kit: Path, tmp_path: Path) -> None:
+    assignment = toy_assignment(kit)
     (tmp_path / "empty.py").write_text("")
     candidates = [Candidate(name, tmp_path / "empty.py", "empty.py") for name in ("=1+1", "ada", "bob")]
     grader = Grader.of(assignment, read_fixtures(assignment))

@@ -1,8 +1,7 @@
-"""A whole kit around a toy assignment of two functions: quick to generate, to grade and to break in a test."""
+"""A course around a toy assignment of two functions: quick to generate, to grade and to break in a test."""
 
 from __future__ import annotations
 
-import compileall
 import fcntl
 import json
 import os
@@ -145,15 +144,8 @@ TEXTS = {
 
 
 def toy_kit(target: Path, factory: pytest.TempPathFactory) -> Path:
-    """A kit of one's own in `target`: engine, fixtures, solution and handout, made once for all tests."""
+    """A course of one's own in `target`: fixtures, solution and handout, made once for all tests."""
     return shutil.copytree(made_once("toy-kit", _make, factory), target)
-
-
-def toy_course(target: Path, factory: pytest.TempPathFactory) -> Path:
-    """Its fixtures and solution in `target`, for commands of this process: the engine is not copied."""
-    for part in ("fixtures", "solution"):
-        shutil.copytree(made_once("toy-kit", _make, factory) / part, target / part)
-    return target
 
 
 def made_once(name: str, make: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Path:
@@ -199,13 +191,11 @@ def store_version(kit: Path, name: str, version: str) -> None:
 
 
 def autograder(kit: Path, *arguments: str | Path, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line of that kit; with other packages than this environment has, where they are given."""
-    site = [sys.executable, "-B", "-m", "autograder"]
-    environment = {**os.environ, "PYTHONPATH": str(kit)}
-    if packages is not None:
-        site = [sys.executable, "-B", "-S", "-m", "autograder"]
-        environment["PYTHONPATH"] = os.pathsep.join([str(kit), str(packages)])
-    return subprocess.run([*site, *map(str, arguments)], cwd=kit, env=environment, capture_output=True, text=True)
+    """Run the command line there, in a handout its own; with other packages than this environment has, if given."""
+    engine = kit if (kit / "autograder").is_dir() else KIT
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (engine, packages) if packages else (engine,)))}
+    command = [sys.executable, "-B", *(["-S"] if packages else []), "-m", "autograder", *map(str, arguments)]
+    return subprocess.run(command, cwd=kit, env=environment, capture_output=True, text=True)
 
 
 def packages_without(name: str, folder: Path) -> Path:
@@ -224,11 +214,7 @@ def _make(kit: Path) -> Path:
     for name, text in TEXTS.items():
         (kit / name).parent.mkdir(parents=True, exist_ok=True)
         (kit / name).write_text(text, encoding="utf-8")
-    engine = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(KIT / "autograder", kit / "autograder", ignore=engine)
-    shutil.copy(KIT / "pyproject.toml", kit)
     regenerate_into(kit / "fixtures" / "toy", kit / "fixtures" / "toy")
     assignment = toy_assignment(kit)
     write_handout(handout_files(assignment), assignment.handout)
-    compileall.compile_dir(kit / "autograder", quiet=2)  # or each command that runs there compiles it anew
     return kit
