@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from places import KIT
+from sample_reports import report
 
 from autograder.gradebook.decisions import decisions_of
+from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.details import read_details
 from autograder.platforms.times import read_times
-from autograder.vocabulary.errors import KitError, UsageError
-from autograder.vocabulary.report import from_bytes
+from autograder.vocabulary.errors import GraderFault, KitError, UsageError
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.report import to_json
 
 
 def refusal(read: Callable[[], object]) -> str:
@@ -104,8 +108,22 @@ def test_time_at_the_edge_of_the_calendar_is_refused(tmp_path: Path, assignment:
     assert set(read_times(tmp_path, assignment, [])) == {"ada", "cleo", "dora"}
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, DIGITS, '{"schema": ' + DIGITS + "}", "null", "[1]", "{}"])
-def test_other_json_is_no_report_and_no_details(tmp_path: Path, text: str) -> None:
-    (tmp_path / "x.json").write_text(text, encoding="utf-8")
-    assert from_bytes(text.encode()) is None
-    assert read_details(tmp_path / "x.json") is None
+FINAL = to_json(report("ada")) | {"final": 3.0, "final_max": 4.0, "adjustments": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        *((text, "is no report") for text in ("[" * 100_000, DIGITS, f'{{"schema": {DIGITS}}}', "null", "[1]", "{}")),
+        *(
+            (json.dumps(FINAL | wrong), "final is none that the rules wrote")
+            for wrong in ({"final": "3"}, {"final": 1e308}, {"final_max": -1}, {"adjustments": [{}]})
+        ),
+    ],
+)
+def test_damaged_report_or_final_grade_is_refused_with_its_path(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "reports" / "ada.json"
+    write_atomically(path, text)
+    with pytest.raises(GraderFault, match=f"^{path}.* {says}"):
+        read_grades(tmp_path)
+    assert read_details(path) is None

@@ -141,6 +141,7 @@ def test_what_is_not_toml_is_refused_with_place(tmp_path: Path) -> None:
         (f"{HEAD}[item]\nid = 'first'", "'item' of the assignment should be tables [[item]], but is {'id': 'first'}"),
         (HEAD + SECOND.replace('"second"', "2"), "'id' of an item should be text, but is 2"),
         ("bonus = 1\n" + HEAD + SECOND, "the assignment has the unknown entry 'bonus'"),
+        (HEAD + SECOND.replace('["second-small"]', "[]"), "second has no case"),
         (HEAD + FIRST + SECOND.replace("second-small", "first-wide"), "the case 'first-wide' is listed twice"),
         (HEAD + FIRST.replace("first-wide", "first-small"), "the case 'first-small' is listed twice"),
         (HEAD.replace("data", "../data") + FIRST, "'given' '../data' of the assignment is no name in Python"),
