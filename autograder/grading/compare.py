@@ -18,6 +18,7 @@ call or reach anything else.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +119,7 @@ def compare_one(expectation: Expectation, observation: Observation) -> Mismatch 
                 wanted = facts.get(expectation.like)
                 observed, expectation = facts.get(expectation.name, wanted), replace(expectation, value=wanted)
             is_error = expectation.kind == "error"
-            holds = error_holds(expectation, observed) if is_error else observed == wanted
+            holds = error_holds(expectation, observed) if is_error else alike(observed, wanted)
             return None if holds else Mismatch("error" if is_error else "fact", expectation, observed=observed)
         case "value" | "gradient" if expectation.like:
             twin, own = observation.returned.get(expectation.like, NOTHING), returned.array
@@ -140,6 +141,17 @@ def compare_one(expectation: Expectation, observation: Observation) -> Mismatch 
         case "witness":
             fault = fault_of(expectation.value, observation.returned)
             return Mismatch("fact", expectation, observed=fault) if fault else None
+
+
+def alike(observed: Any, wanted: Any) -> bool:
+    """Whether two JSON values are the same, floats to six digits: another order of a sum gives another last one."""
+    if isinstance(wanted, list) and isinstance(observed, list) and len(observed) == len(wanted):
+        return all(map(alike, observed, wanted))
+    if isinstance(wanted, dict) and isinstance(observed, dict) and observed.keys() == wanted.keys():
+        return all(alike(observed[key], entry) for key, entry in wanted.items())
+    if isinstance(wanted, float) and isinstance(observed, float):
+        return math.isclose(observed, wanted, rel_tol=1e-6, abs_tol=1e-12)
+    return bool(observed == wanted)
 
 
 def error_holds(expectation: Expectation, observed: Any) -> bool:

@@ -8,6 +8,7 @@ at any number of jobs. No stored case has a part in it. Where a public case fail
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import importlib
@@ -60,7 +61,7 @@ PROBE = "call"  # the engine's own, whose parameters say what is called
 CALLED = "What this public case calls, with arrays to 6 digits:"
 MOST_NUMBERS, MOST_LINES, WIDTH = 40, 14, 100
 MARGIN = "  "
-UNTYPED = ("aliases", "graphs", "stand_ins", "upstream", "raises")  # what one line of arguments cannot say
+UNTYPED = ("aliases", "graphs", "stand_ins", "upstream", "raises", "calls")  # what one line of arguments cannot say
 
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
 
@@ -465,29 +466,56 @@ def nested(array: Array, digits: int = 0) -> str:
 # A public case as one would type it
 
 
-def with_calls(items: Sequence[ItemResult], cases: Sequence[Case]) -> list[ItemResult]:
+def with_calls(items: Sequence[ItemResult], cases: Sequence[Case], probes: str = "") -> list[ItemResult]:
     """Add below the message of each item the call of its first failing case, where `calls_of` has one."""
-    texts = {item: f"\n{CALLED}\n{textwrap.indent(text, MARGIN)}" for item, text in calls_of(items, cases).items()}
+    calls = calls_of(items, cases, probes).items()
+    texts = {item: f"\n{CALLED}\n{textwrap.indent(text, MARGIN)}" for item, text in calls}
     return [replace(item, message=item.message + texts.get(item.item, "")) for item in items]
 
 
-def calls_of(items: Iterable[ItemResult], cases: Sequence[Case]) -> dict[str, str]:
+def calls_of(items: Iterable[ItemResult], cases: Sequence[Case], probes: str = "") -> dict[str, str]:
     """Write item → the call of its first failing case, where that is public and short and nothing shorter is shown."""
     by_id, calls = {case.id: case for case in cases}, {}
     for item in items:
         first = next((case for case in item.cases if case.verdict != "passed"), None)
         is_shown = item.counterexample or item.waits_for
         if first and first.visibility == "public" and first.verdict in ("failed", "raised", "timed_out"):
-            calls[item.item] = short_call(by_id[first.case]) if first.case in by_id and not is_shown else ""
+            calls[item.item] = short_call(by_id[first.case], probes) if first.case in by_id and not is_shown else ""
     return {item: call for item, call in calls.items() if call}
 
 
-def short_call(case: Case) -> str:
-    """Write the call, if it is short enough to be read; "" where it is not, or is of more than arguments."""
+def short_call(case: Case, probes: str = "") -> str:
+    """Write the call, or what a driver of `probes` does; "" where it is long, or is of more than arguments."""
     if case.visibility != "public" or sum(array.size for array in case.inputs.values()) > MOST_NUMBERS:
         return ""
-    lines = call_lines(case) if not any(case.params.get(name) for name in UNTYPED) else []
+    lines = []
+    if not any(case.params.get(name) for name in UNTYPED):
+        lines = call_lines(case) if case.probe == PROBE else driver_lines(case, probes)
     return "" if len(lines) > MOST_LINES or any(len(line) > WIDTH for line in lines) else "\n".join(lines)
+
+
+def driver_lines(case: Case, probes: str) -> list[str]:
+    """Assign the arguments of a driver of probes.py line by line, then write what it does; none of another probe."""
+    names, lines = driver_in(probes, case.probe)
+    typed = call_lines(replace(case, probe=PROBE))
+    given = unkeyed(case.params.get("given", {}))
+    known = [f"{name} = {given[name]!r}" for name in names if name in given]
+    return [*known, *typed[:-1], *lines] if typed and names == case.params["arguments"] else []
+
+
+def driver_in(probes: str, name: str) -> tuple[list[str], list[str]]:
+    """Return the arguments of a driver but the student's module, and its lines as a student may type them."""
+    for node in ast.parse(probes).body:
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.name == name
+            and "driver" in map(ast.unparse, node.decorator_list)
+        ):
+            student, *names = [argument.arg for argument in node.args.args]
+            text = "\n".join(map(ast.unparse, node.body[ast.get_docstring(node) is not None :]))
+            text = re.sub(rf"\b{student}\.", "", text)
+            return names, re.sub(r"^return ", "", text, flags=re.MULTILINE).splitlines()
+    return [], []
 
 
 def call_lines(case: Case, *, arrays: bool = True) -> list[str]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from autograder.grading.compare import Mismatch, expected_array, right_places
+from autograder.grading.compare import Mismatch, alike, expected_array, right_places
 from autograder.grading.fixtures import Case, Expectation
 from autograder.sandbox.calls import Observation, Outcome, Raised
 from autograder.sandbox.worker.calling import NUMPY, PYTHON, PYTHON_KEY, TORCH
@@ -33,6 +34,7 @@ MAX_DIAGNOSES = 2
 MAX_DEPTH = 8
 NEAR_MISS = 1e-3
 MORE_DIGITS = (7, 10, 13, 17)  # as many as it takes to tell two numbers apart
+LONG_RESULT = 120  # characters of two results together
 LONG = 20  # characters of an entry that is not written twice in a row
 LISTS = ("list", "tuple")
 LISTED = ("a list", "a dictionary")  # kinds of what has several parts, in the words of probes
@@ -284,10 +286,10 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
         if _is_unseen(observed) and "{observed}" not in message:
             return f"Nothing was seen of this: {what}."
         is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
-        both = (json.loads(json.dumps(value, sort_keys=True)) for value in (expectation.value, observed))  # alike
+        both = [json.loads(json.dumps(value, sort_keys=True)) for value in (expectation.value, observed)]  # alike
         wanted, seen = (literal(value) if is_result else plain(value) for value in both)
-        seen = visible(seen, MAX_SEEN)
-        return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
+        told = message.replace("{expected}", wanted).replace("{observed}", visible(seen, MAX_SEEN)).replace("….", "…")
+        return told + (_first_difference(*both) if is_result and len(wanted + seen) > LONG_RESULT else "")
     if expectation.diagnosis:
         return f"Look at this: {what}."
     if "{" not in message:
@@ -301,6 +303,20 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 
 def _is_unseen(observed: object) -> bool:
     return observed is None or observed == []
+
+
+def _first_difference(wanted: Any, seen: Any, place: str = "") -> str:
+    """Say at which place inside two results differ first; "" where they differ as a whole."""
+    keys: Sequence[Any] = ()
+    if isinstance(wanted, list) and isinstance(seen, list):
+        keys = range(min(len(wanted), len(seen)))
+    elif isinstance(wanted, dict) and isinstance(seen, dict):
+        keys = [key for key in wanted if key in seen]
+    for key in keys:
+        if not alike(seen[key], wanted[key]):
+            shown = key if isinstance(key, int) or PYTHON_KEY.match(key) else repr(key)
+            return _first_difference(wanted[key], seen[key], f"{place}[{shown}]")
+    return f"\nFirst at {place}: expected {literal(wanted)}, yours {visible(literal(seen), MAX_SEEN)}" if place else ""
 
 
 def literal(value: object, depth: int = 100) -> str:

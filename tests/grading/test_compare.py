@@ -147,6 +147,23 @@ def test_first_broken_rung_is_reported_by_name(expected: Expectation, out: Any, 
     assert (found and found.rung) == broken
 
 
+@pytest.mark.parametrize(
+    ("wanted", "seen", "holds"),
+    [
+        ({"a": [0.1 + 0.2, 1]}, {"a": [0.3, 1]}, True),
+        ([0.0, 2.5], [1e-17, 2.5], True),
+        ([0.5], [0.50001], False),
+        ([0.5], [0.5, 0.5], False),
+        ({"a": 0.5}, {"b": 0.5}, False),
+        (0.0, 1e-9, False),
+        (10**7, 10**7 + 1, False),
+        ("a", ["a"], False),
+    ],
+)
+def test_facts_hold_to_six_digits_of_floats(wanted: Any, seen: Any, holds: bool) -> None:
+    assert (compare([fact("result", wanted)], Observation({}, {"result": seen})) is None) == holds
+
+
 def test_kinds_are_held_in_order_whatever_order_of_expectations() -> None:
     unchanged = Expectation("unchanged", "x", "x", array=np.ones(2))
     expected = [unchanged, replace(gradient(), name="gradient"), fact("calls", 1), error(), value()]

@@ -57,6 +57,28 @@ def test_lines_make_call_of_case(values: str) -> None:
     assert call_lines(one)[-1].endswith("side='left')")
 
 
+DRIVER = """
+@driver
+def pushed(student, {}):
+    \"\"\"Push them.\"\"\"
+    queue = student.Queue(steps)
+    return [queue.push(one) for one in chosen]
+"""
+
+
+@pytest.mark.parametrize(("takes", "is_shown"), [("steps, chosen", True), ("chosen, steps", False)])
+def test_driver_is_shown_line_by_line(takes: str, is_shown: bool) -> None:
+    one = replace(case("numpy", arguments={"steps": {3: 1}, "chosen": np.array([2, 0])}), probe="pushed")
+    lines = [
+        "steps = {3: 1}",
+        "chosen = np.array([2, 0])",
+        "queue = Queue(steps)",
+        "[queue.push(one) for one in chosen]",
+    ]
+    assert short_call(one, DRIVER.format(takes)) == "\n".join(lines) * is_shown
+    assert short_call(one, DRIVER.format(takes).replace("@driver", "")) == ""
+
+
 def test_long_or_hidden_call_is_not_shown() -> None:
     assert short_call(case())
     assert short_call(case(visibility="hidden")) == ""

@@ -168,6 +168,10 @@ def test_result_is_told_as_python() -> None:
     expected = replace(fact({"3": ["a"], "('b', 1)": None, "'3'": 0}, "{expected}; yours: {observed}."), name="result")
     wanted = "{'3': 0, ('b', 1): None, 3: ['a']}"
     assert about_fact(expected, {"a": True}, reveal=True) == f"{wanted}; yours: {{'a': True}}."
+    rows = {"3": [[1, 2.5], ["a" * 60]]}
+    both = replace(expected, value=rows), {"3": [[1, 2.5 + 1e-12], ["a" * 59 + "b"]], "more": 0}
+    assert about_fact(*both, reveal=True).endswith(f"\nFirst at [3][1][0]: expected '{'a' * 60}', yours '{'a' * 59}b'")
+    assert "First" not in about_fact(both[0], ["a" * 200], reveal=True)
     assert "…" in about_fact(expected, json.loads('[{"a":' * 400 + "1" + "}]" * 400), reveal=True)
 
 

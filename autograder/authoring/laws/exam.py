@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import itertools
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from autograder.authoring.laws.cases import Planned, draft_of
 from autograder.authoring.laws.declaration import USUAL, Function, Written
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place
 from autograder.grading.assignment import Assignment, Item
-from autograder.grading.counterexamples import Trial
+from autograder.grading.counterexamples import Trial, driver_in
 from autograder.sandbox.worker.calling import unkeyed
 from autograder.vocabulary.report import Visibility
 
@@ -252,13 +250,9 @@ def _words(draft: Draft) -> dict[str, str]:
 def _driven(draft: Draft, function: Function, oracle: ModuleType) -> dict[str, str]:
     """Write what a driver does with what the student wrote, as lines to paste: the last one is what it returns."""
     probes = Path(str(oracle.__file__)).with_name("probes.py").read_text(encoding="utf-8")
-    drivers = [node for node in ast.parse(probes).body if isinstance(node, ast.FunctionDef)]
-    driver = next(node for node in drivers if node.name == function.driver)
-    words, student = _words(draft), driver.args.args[0].arg
-    body = driver.body[ast.get_docstring(driver) is not None :]
-    text = re.sub(rf"\b{student}\.", "", "\n".join(map(ast.unparse, body)))
-    given = "".join(f"{one.arg} = {words[one.arg]}\n" for one in driver.args.args[1:] if one.arg in words)
-    return {"": given + re.sub(r"^return ", "", text, flags=re.MULTILINE)}
+    names, lines = driver_in(probes, function.driver)
+    words = _words(draft)
+    return {"": "\n".join([*(f"{name} = {words[name]}" for name in names if name in words), *lines])}
 
 
 def _typed(value: Any, params: Mapping[str, Any]) -> str:
