@@ -230,12 +230,15 @@ def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
 # Zips of a class
 
 
-@pytest.mark.parametrize("name", ["dates", "moodle folders_", "a moodle name in another", "gradescope"])
-def test_class_zip_is_read_like_its_folder_when_asked(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "top"),
+    [("dates", ""), ("moodle folders_", ""), ("a moodle name in another", ""), ("gradescope", "assignment_9_export/")],
+)
+def test_class_zip_is_read_like_its_folder_when_asked(tmp_path: Path, name: str, top: str) -> None:
     asked = DOWNLOADS[name]
     path = tmp_path / "submissions.zip"
     members = {**{file: content(file) for file in asked.files}, **asked.texts}
-    path.write_bytes(zipped({**{f"export/{file}": text for file, text in members.items()}, "__MACOSX/._x": b""}))
+    path.write_bytes(zipped({**{f"{top}{file}": text for file, text in members.items()}, "__MACOSX/._x": b""}))
     with gathered([path], MODULE, class_zip=True) as found:
         places = [each.path for each in found.candidates]
         assert all(place.exists() for place in places)

@@ -83,7 +83,7 @@ def comments(database: Path, student: str) -> dict[str, str]:
 
 
 def export(
-    root: Path, grades: str | Path = "grades", course: str | Path = "solution", *more: str, code: int = 0
+    root: Path, *more: str, grades: str | Path = "grades", course: str | Path = "solution", code: int = 0
 ) -> str:
     return autograder(root, "export", "nbgrader", grades, "--course", course, *more, code=code)
 
