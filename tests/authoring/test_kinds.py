@@ -76,6 +76,29 @@ def halves(values, out=None):
 
 *Laws:* `values`, `sizes`, `unmodified`, `signature`. *Draws:* `usual`, `without`.
 """,
+    "a list that grows": """
+```python
+# solution
+def extend(words, more):
+    words.extend(more)
+
+# functions.py
+Function(
+    "extend",
+    {"words": "other", "more": "other"},
+    {"words afterwards": None},
+    sizes={},
+    draws={"usual": lambda rng: {"words": [1, 2], "more": rng.permutation(4).tolist()}},
+    values="python",
+)
+
+# oracle.py
+def extend(words, more):
+    return [*words, *more]
+```
+
+*Laws:* `values`, `unmodified`, `signature`.
+""",
     "dictionaries as arguments": """
 ```python
 # solution
@@ -118,6 +141,7 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "Data frames": (".sum()", ".max()"),
     "parts of several kinds": ("    del queue[:limit]", ""),
     "an argument that may be None": ("out=out", ""),
+    "a list that grows": ("words.extend(more)", "more.extend(words)"),
     "dictionaries as arguments": ("if at == row", "if at == str(row)"),
 }
 IMPORTS = {  # of each file, besides those that the chapter leaves out

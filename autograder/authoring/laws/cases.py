@@ -202,7 +202,7 @@ class Judged:
         """Expect the same in each way to call, and right values in the first where the item is about these."""
         if "values" in self.planned.aspects:
             yield from filter(None, (self._kept(one) for one in returned if one.kind == "value"))
-        same = [one for one in returned if one.name == "result" or (one.kind == "value" and self._is_judged(one))]
+        same = [one for one in returned if one.name == "result" or self._is_judged(one)]
         for label in ways:
             for one in (*same, *slopes):
                 name, what = f"{one.name} {label}", f"{one.what} {label}"

@@ -189,13 +189,15 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
     names = [name for name in params["returns"] if name not in params.get("as_is", ())]
     names += [*(f"gradient {name}" for name in params.get("leaves", ()))]
     names += [f"{name} afterwards" for name in params.get("changes", ()) if name in inputs]
+    told = [*(["result"] if params.get("plain") else []), *params.get("as_is", ())]
+    told += [f"{name} afterwards" for name in params.get("changes", ()) if name not in inputs]
 
     def answer(way: Named) -> dict[str, Any]:
         left = [name for name in params["arguments"] if name not in way.get("without", ())]
         changed = {key: value for key, value in {**params, **way, "arguments": left}.items() if key != "also"}
         parts, facts = call(student, {name: _copied(value) for name, value in inputs.items()}, changed, own)
         kept = {name: _copied(parts[name]) if hasattr(parts[name], "dtype") else parts[name] for name in names}
-        return kept | {name: facts[name] for name in ("result",) if name in facts}
+        return kept | {name: facts[name] for name in told if name in facts}
 
     ways = ({}, *params["also"].values(), {})
     (first, error), *several, (last, error_again) = (attempt(functools.partial(answer, way)) for way in ways)
@@ -208,8 +210,9 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
             raise raised
     by_label = {"": first} | {f" {label}": parts for label, (parts, _) in zip(params["also"], several, strict=True)}
     returned = {f"{name}{label}": parts[name] for label, parts in by_label.items() for name in names}
-    results = by_label.items() if params.get("plain") else ()
-    return returned, {f"result{label}": parts["result"] for label, parts in results}
+    return returned, {
+        f"{name}{label}": parts[name] for label, parts in by_label.items() for name in told if name in parts
+    }
 
 
 def _seen(
