@@ -57,9 +57,10 @@ class ResultCache:
     def keep(self, results: Mapping[str, bytes]) -> None:
         """Keep these results for later runs."""
         rows = [("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (*row, time.time())) for row in results.items()]
-        kept = "SELECT key FROM results ORDER BY used DESC LIMIT ?"
+        kept = "SELECT key FROM results ORDER BY used DESC LIMIT ?1"  # sorts all of them
+        excess = f"DELETE FROM results WHERE (SELECT count(*) FROM results) > ?1 AND key NOT IN ({kept})"
         if rows:
-            self._do([*rows, (f"DELETE FROM results WHERE key NOT IN ({kept})", (MOST_RESULTS,))])
+            self._do([*rows, (excess, (MOST_RESULTS,))])
 
     def _do(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> list[Any]:
         """Return the rows that these give; none where that fails, for every result can be worked out again."""

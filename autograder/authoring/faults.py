@@ -151,9 +151,10 @@ def line_in(text: str, table: str = "", place: int = 0, key: str = "") -> int:
     ends = [start for _, start in tables[1:]] + [len(text)]
     own = [(start, end) for (name, start), end in zip(tables, ends, strict=True) if name == table][place:]
     start, end = own[0] if own else (0, 0)
-    spellings = "|".join(map(re.escape, (key, f"'{key}'", json.dumps(key, ensure_ascii=False))))
-    found = re.compile(rf"^[ \t]*({spellings})[ \t]*=", re.MULTILINE).search(text, start, end) if key else None
-    return 1 + text.count("\n", 0, found.start() if found else start)
+    lines, spellings = text[start:end].split("\n"), (key, f"'{key}'", json.dumps(key, ensure_ascii=False))
+    rests = ((at, line.lstrip(), one) for at, line in enumerate(lines) for one in spellings if key)
+    found = (at for at, line, one in rests if line.startswith(one) and line[len(one) :].lstrip().startswith("="))
+    return 1 + text.count("\n", 0, start) + next(found, 0)
 
 
 def read_toml(path: Path, faults: list[Fault]) -> tuple[str, dict[str, Any] | None]:

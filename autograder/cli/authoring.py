@@ -23,14 +23,6 @@ from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.notebook import template
 from autograder.authoring.handout.release import not_independent
-from autograder.authoring.new import (
-    EXAMPLE_NAME,
-    EXAMPLE_TITLE,
-    check_name,
-    new_assignment,
-    parse_solution,
-    read_solution,
-)
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import renamed_files, write_all
 from autograder.cli import options
@@ -59,6 +51,8 @@ def new(
     ] = False,
 ) -> None:
     """Make an assignment from a solution file: declarations, items, oracle, mistakes, text, a draft of a handout."""
+    from autograder.authoring import new as making  # which other verbs need not wait for
+
     try:
         root = options.course()
     except UsageError:  # there is none yet
@@ -67,15 +61,14 @@ def new(
         raise UsageError(
             "Give a name and a solution: autograder new NAME --from solution.py; or autograder new --example."
         )
-    name = name or EXAMPLE_NAME
-    check_name(root, name, replacing=replace)
-    found = (
-        parse_solution(template(f"{EXAMPLE_NAME}.py"), Path("example")) if solution is None else read_solution(solution)
-    )
-    title = EXAMPLE_TITLE if show else name.replace("_", " ").capitalize()
+    name = name or making.EXAMPLE_NAME
+    making.check_name(root, name, replacing=replace)
+    example = template(f"{making.EXAMPLE_NAME}.py")
+    found = making.read_solution(solution) if solution else making.parse_solution(example, Path("example"))
+    title = making.EXAMPLE_TITLE if show else name.replace("_", " ").capitalize()
     try:
         with writing(root, ""), status("trying the solution, drawing cases"):
-            made = new_assignment(root, name, title, found, replacing=replace)
+            made = making.new_assignment(root, name, title, found, replacing=replace)
     except KeyboardInterrupt:
         print(f"\nNothing of {name} was written.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -145,6 +145,11 @@ def test_results_are_kept_until_something_changes(kit: Path, tmp_path: Path) -> 
     change(kit / "fixtures" / "toy" / "mistakes.py", "return x - factor", "return -factor + x")
     assert examined().fates
     assert len(told) == 1
+    change(kit / "fixtures" / "toy" / "mistakes.py", "return -factor + x", "return x - 2 * factor")
+    toy_kit.regenerate_into(kit / "fixtures" / "toy", kit / "fixtures" / "toy")
+    told.clear()
+    hold(kit, cache=tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert 0 < len(told) <= len(stored.mistakes)  # which are named by each other's answers; no mutant, no right answer
 
 
 def test_uncaught_misnamed_or_spilling_mistake_is_told(kit: Path) -> None:

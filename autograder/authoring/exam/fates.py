@@ -9,6 +9,7 @@ kept by content.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +22,7 @@ import numpy as np
 from autograder.authoring.cache import (
     MISTAKES,
     ResultCache,
+    digest,
     digest_of_mistake,
     names_in,
     names_of,
@@ -31,7 +33,7 @@ from autograder.authoring.exam.contract import Clause
 from autograder.authoring.exam.mutants import Variant
 from autograder.grading.assignment import Item
 from autograder.grading.compare import compare
-from autograder.grading.fixtures import MANIFEST, Case, plain_lines
+from autograder.grading.fixtures import MANIFEST, Case, encode, plain_lines
 from autograder.grading.grader import Grader, Grading
 from autograder.grading.hints import NAMED
 from autograder.sandbox.calls import Observation, Outcome, Program, Raised, Request, Returned
@@ -56,7 +58,7 @@ class Fate:
     is_stored   whether the fixtures hold what it answers
     key         digest of all that the result depends on
     lost_on     item → points that it lost there; where it was done with early, of cases that were not reached as well
-    named       every name that its answers were given
+    named       every name that the answers of a mistake were given
     points      of a whole submission: earned, None where it was not graded, and of how many
     judged      of a whole submission
     """
@@ -145,8 +147,8 @@ def planned(
 ) -> list[Fate]:
     """Say of each variant what it is graded on, the items that can feel it, and on what its result depends.
 
-    That is the engine and the machine, the items and their stored cases, what the graded functions use of the solution,
-    and the text that the variant changes.
+    That is the engine and the machine, the items and their cases, what the graded functions use of the solution, and
+    the text that the variant changes; of mistakes, which are named, what all others answer as well.
 
     named   the mutants, by name and function, that clauses rest on
     """
@@ -154,11 +156,16 @@ def planned(
     uses = {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
     manifest = (assignment.folder / MANIFEST).read_bytes()
     is_own = hashlib.sha256(plain_lines(manifest)).hexdigest() == fixtures.sha256  # not another term's set
-    digests: Mapping[str, str] = json.loads(manifest)["files"]
     answers = json.loads(path.read_bytes()) if (path := assignment.folder / MISTAKES).is_file() and is_own else {}
     judged_here = {case.function for case in fixtures.cases if any(one.kind == "witness" for one in case.expected)}
     first = {one.function: one.slug for one in reversed(variants) if one.family == "mistake"}
     fates = []
+
+    @functools.cache
+    def held(item: str, is_named: bool) -> str:
+        cases = fixtures.of_item(item)
+        return digest(encode(cases if is_named else [replace(case, mistakes={}) for case in cases]))
+
     for variant in variants:
         function, text = variant.function, variant.text
         felt, names, is_stored = {function}, {function}, False
@@ -172,9 +179,9 @@ def planned(
         elif variant.is_whole:
             felt, names, text = {function} if function else {*assignment.functions}, set(), variant.source
         items = tuple(item for item in assignment.items if item.function in felt)
-        cases = [digests.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
-        used = used_text(solution, names) if names else ""
-        key = results.key("exam", is_own or fixtures.sha256, used, text, in_full, is_stored, items, cases)
+        cases = [held(item.id, variant.family == "mistake") for item in items]
+        used = used_text(solution, names) if names else grader.others  # for which a whole submission may be meant
+        key = results.key("exam", used, text, in_full, is_stored, items, cases)
         fates.append(Fate(variant, items, in_full, is_stored, key))
     return fates
 
@@ -226,7 +233,8 @@ def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bo
         if failed := [one for one in verdicts if not one.passed]:
             lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
             first = next((one for one in failed if not one.withheld), None)
-            names |= {*grading.names.get(item.id, ())} if first and first.result.verdict in NAMED else set()
+            is_named = fate.variant.family == "mistake" and first and first.result.verdict in NAMED
+            names |= {*grading.names.get(item.id, ())} if is_named else set()
     every = [one.result.verdict for verdicts in grading.judged.values() for one in verdicts]
     return [lost, sorted(names), (None, 0), ()], "timed_out" in every
 
