@@ -1,34 +1,37 @@
 """A failed item → the line of the submission to look at: where it raised, or one whose change fixes it.
 
 The function is changed in one small thing at a time (see `repairs`) and called again, in a worker that gets public
-cases alone. A change after which the item's public cases pass, and no other case fails that passed, proves its line. No
-changed text is shown to anybody, and nothing but the number of a line comes out. A submission that forges answers
-chooses which line of its own is marked.
+cases alone. A change after which the item's public cases pass, and no other case fails that passed, proves its line.
+Where staff grade, values of the solution are tried after them (see `values`). No changed text is shown to anybody, and
+nothing but the number of a line comes out. A submission that forges answers chooses which line of its own is marked.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from autograder.checking.repairs import Repair, Text, words_of
+from autograder.checking.repairs import LIBRARIES, Repair, Text, words_of
+from autograder.checking.values import Values, Watching, close, holds, values_in
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
-from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.calls import Array, Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker.frames import WATCH
 from autograder.sandbox.workers import Worker
 from autograder.submissions.submission import BREAK, UNPARSABLE, Submission
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import ItemResult
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
-# Changes of one function; of one with many variables, as a training loop. They are counted since a mark must not depend
-# on how busy the machine is; the clock is there for who makes the search slow.
+# Changes of one function, and as many values; of one with many variables, as a training loop. They are counted since a
+# mark must not depend on how busy the machine is; the clock is there for who makes the search slow.
 MAX_TRIALS, MAX_TRIALS_LONG = 600, 400
 MAX_LOST = 4  # changes that end the worker, as by a hang
 CALL_SECONDS = 1.0
@@ -37,6 +40,9 @@ MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
 AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters of each
 # As `Submission.place` words it.
+LATER = ("graph", "gradient", "purity")  # how a case may fail still, which failed before these were looked at
+# Folder of the solution, fixtures, function → by case what the solution's expressions come to
+RIGHT_VALUES: dict[tuple[str, str, str], dict[str, Values]] = {}
 TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
 NUMBER = re.compile(r"\d+")
 
@@ -106,7 +112,7 @@ class Search:
     def __init__(self, grader: Grader, submission: Submission, function: str, sandbox: Sandbox, until: float) -> None:
         """Collect the public cases of the function, which are tried until this moment."""
         chosen = grader.assignment
-        self._until = until
+        self._grader, self._until = grader, until
         self._sandbox, self._source, self._function = sandbox, submission.source, function
         text, allowed = (submission.source, grader.given, grader.probes), chosen.only_packages
         self._program = Program(chosen.module, *text, chosen.needs_torch, allowed, until=until)
@@ -134,25 +140,33 @@ class Search:
         except UNPARSABLE:
             return {}
         with self._closing:
-            outcomes = self._calls([replace(request, traced=True) for request in self._requests.values()])
-            before = dict(zip(self._requests, outcomes, strict=False))
-            return self._lines(text, failed, before) if len(before) == len(self._requests) else {}
+            watching = self._watch(text)
+            return self._lines(text, failed, watching) if len(self._before) == len(self._requests) else {}
 
-    def _lines(self, text: Text, failed: Mapping[str, Set[str]], before: Mapping[str, Outcome]) -> dict[str, int]:
-        failures = {key: self._failure(key, outcome) for key, outcome in before.items()}
-        right = {key for key, failure in failures.items() if not failure}
+    def _watch(self, text: Text) -> Watching:
+        """Call the function in each case, and keep what its expressions come to."""
+        watching = Watching(text.data.decode(), {unit.lineno for unit in text.units}, LIBRARIES)
+        asked = [replace(request, source=watching.text, watched=True) for request in self._requests.values()]
+        self._before = dict(zip(self._requests, self._calls(asked), strict=False))
+        self._failures = {key: self._failure(key, outcome) for key, outcome in self._before.items()}
+        self._values = {key: values_in(outcome) for key, outcome in self._before.items()}
+        return watching
+
+    def _lines(self, text: Text, failed: Mapping[str, Set[str]], watching: Watching) -> dict[str, int]:
+        ran = {key: frozenset(watching.lines[at] for at in outcome.watched) for key, outcome in self._before.items()}
+        right = {key for key, failure in self._failures.items() if not failure}
         left: dict[str, list[str]] = {}
         for key, case in self._cases.items():
-            if case.item in failed and failures[key]:
+            if case.item in failed and key not in right:
                 left.setdefault(case.item, []).append(key)
-        passing = frozenset[int]().union(*(before[key].lines for key in right))
+        passing = frozenset[int]().union(*(ran[key] for key in right))
         found: dict[str, int] = {}
         sought: list[str] = []
         while left:
-            item = min(left, key=lambda item: len(before[left[item][0]].lines))  # the one that runs least of the text
-            first = min(left[item], key=lambda key: len(before[key].lines))
-            executed = frozenset.intersection(*(before[key].lines for key in left[item]))
-            repairs = text.repairs(executed, executed - passing, failures[first], failed[item], {*found.values()})
+            item = min(left, key=lambda item: len(ran[left[item][0]]))  # the one that runs least of the text
+            first = min(left[item], key=lambda key: len(ran[key]))
+            executed = frozenset.intersection(*(ran[key] for key in left[item]))
+            repairs = text.repairs(executed, executed - passing, self._failures[first], failed[item], {*found.values()})
             trials = (MAX_TRIALS_LONG if text.is_long else MAX_TRIALS) // len(sought := [*sought, item])
             pairs = itertools.islice(
                 text.pairs(sorted(repairs, key=lambda repair: repair.line in passing)), trials // 2
@@ -169,10 +183,69 @@ class Search:
                 left = {name: keys for name, keys in left.items() if name not in fixed}
                 if item in fixed:
                     break
-            if item in left and (again := executed.intersection(found.values())):  # one fault, most often
-                found[item] = min(again)
+            if item in left:
+                failing = sorted(left[item], key=lambda key: len(ran[key]))
+                line = self._line_by_values(watching, failing, trials)
+                again = executed.intersection(found.values())  # one fault, most often
+                if line is not None or again:
+                    found[item] = min(again) if line is None else line
             left.pop(item, None)
         return found
+
+    def _line_by_values(self, watching: Watching, failing: Sequence[str], trials: int) -> int | None:
+        """Return the only line where values of the solution mend what is made of right values."""
+        right, first = self._right_values(), failing[0]
+        if self._failures[first] == "error" or first not in right:
+            return None
+        values, keys = self._values, [*failing, *(key for key, failure in self._failures.items() if not failure)]
+        known = [*self._cases[first].inputs.values(), *right[first].values()]
+        lines, tried = set[int](), dict[tuple[str, int, bytes], bool]()
+
+        def mends(key: str, expression: int, value: Array) -> bool:
+            if (place := (key, expression, value.tobytes())) not in tried:
+                case = replace(self._cases[key], inputs={**self._cases[key].inputs, f"{WATCH}{expression}": value})
+                request = replace(self._requests[key], source=watching.text, inputs=case.encoded_inputs)
+                before, after = self._failures[key], self._failure(key, self._calls([request])[0])
+                tried[place] = not after or (after in LATER and before not in LATER)
+            return tried[place]
+
+        for expression, seen in values[first].items():
+            for number in right[first] if expression in watching.parts else ():
+                if (tried and self._worker is None) or len(tried) > trials or time.perf_counter() > self._until:
+                    return min(lines, default=None)
+                alike = {
+                    key: right[key][number]
+                    for key in keys
+                    if number in right.get(key, ()) and expression in values[key]
+                    if right[key][number].shape == values[key][expression].shape
+                }
+                if not alike.keys() >= {*failing} or close(alike[first], seen):
+                    continue
+                if all(mends(key, expression, value) for key, value in alike.items()):
+                    parts = [values[first].get(part) for part in watching.parts[expression]]
+                    is_made_of_right = expression not in watching.names and all(holds(known, part) for part in parts)
+                    if is_made_of_right or holds(known, seen):
+                        lines.add(watching.lines[expression])
+                    if len(lines) != 1:
+                        return None
+                    break
+        return min(lines, default=None)
+
+    def _right_values(self) -> dict[str, Values]:
+        """Return what the solution's expressions come to in each case; nothing where there is no solution."""
+        chosen = self._grader.assignment
+        key = str(chosen.solution), self._grader.fixtures.sha256, self._function
+        path = chosen.solution / f"{chosen.module}.py"
+        if key not in RIGHT_VALUES and path.is_file():
+            self._close()  # a server has one worker at a time
+            right = Submission("", "", "", path.read_text(encoding="utf-8"))
+            search = Search(self._grader, right, self._function, self._sandbox, math.inf)
+            with search._closing:
+                search._watch(Text(right.source, self._function))
+            if len(search._values) < len(self._requests):  # it may be quicker next time
+                return {}
+            RIGHT_VALUES[key] = search._values
+        return RIGHT_VALUES.get(key, {})
 
     def _mending(self, repairs: Iterable[Repair], case: str) -> Iterator[tuple[Repair, str]]:
         """Yield each repair after which this case passes, with the repaired text."""
@@ -209,7 +282,10 @@ class Search:
         for outcome in self._worker.calls(requests):
             outcomes.append(outcome)
             if outcome.raised is None and outcome.status not in ("observed", "missing"):
-                self._closing.close()
-                self._worker = None
+                self._close()
                 break
         return outcomes
+
+    def _close(self) -> None:
+        self._closing.close()
+        self._worker = None

@@ -64,8 +64,9 @@ class Request:
     memory_megabytes   what may be held beyond what a worker takes that has loaded nothing
     output_megabytes   what may be printed
     hidden             whether it may not reach the worker before what stands before it is answered
-    traced             whether the lines of the submission that run are to be told
-    source             what takes the place of the program's source, for this call and those that follow
+    source             what takes the place of the program's source, for this call and those that follow; it may
+                       tell `worker.Watch` the values of its expressions, or take inputs in their place
+    watched            whether those are to be told
     """
 
     item: str
@@ -78,14 +79,14 @@ class Request:
     memory_megabytes: float = MEMORY_MEGABYTES
     output_megabytes: float = OUTPUT_MEGABYTES
     hidden: bool = False
-    traced: bool = False
     source: str = ""
+    watched: bool = False
 
     @functools.cached_property
     def header(self) -> bytes:
         """Encode what a worker is told of it beside its inputs, but for the number of the question."""
         told = {"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)}
-        return encode_header(told | {name: value for name in ("traced", "source") if (value := getattr(self, name))})
+        return encode_header(told | {name: value for name in ("source", "watched") if (value := getattr(self, name))})
 
 
 # What came back
@@ -136,7 +137,7 @@ class Outcome:
     seconds    wall time seen from outside
     size       bytes of header and tensors that the grader holds for it
     loading    the submission could not even be loaded
-    lines      of the submission, that are said to have run; empty where nobody asked
+    watched    the expressions that are said to have run; empty where nobody asked
     """
 
     status: Status
@@ -147,7 +148,7 @@ class Outcome:
     seconds: float = 0.0
     size: tuple[int, int] = (0, 0)
     loading: bool = False
-    lines: frozenset[int] = frozenset()
+    watched: frozenset[int] = frozenset()
 
 
 OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
@@ -170,12 +171,12 @@ def read_answer(answer: Frame, seconds: float, allowed: Sequence[str]) -> Outcom
             status = "out_of_memory" if raised.is_out_of_memory else "raised"
         elif kind is None:
             raise ValueError(UNREADABLE)
-        lines = header.get("lines", [])
-        if not isinstance(lines, list) or not _are_counts(lines):
-            raise ValueError("the worker's answer tells of lines that are none")
+        watched = header.get("watched", [])
+        if not isinstance(watched, list) or not _are_counts(watched):
+            raise ValueError("the worker's answer tells of expressions that are none")
     except ValueError as error:
         return Outcome("crashed", detail=str(error), seconds=seconds, size=size)
-    return Outcome(status, observation, raised, seconds=seconds, size=size, lines=frozenset(lines))
+    return Outcome(status, observation, raised, seconds=seconds, size=size, watched=frozenset(watched))
 
 
 def observation_in(answer: Frame) -> Observation:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from places import KIT
 
 from autograder.checking.fault_lines import excerpt, fault_lines
 from autograder.checking.repairs import Text
+from autograder.checking.values import Watching
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker.frames import WATCH
+from autograder.sandbox.worker.worker import Watch
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult
 
@@ -108,6 +113,62 @@ def test_changed_text_leaves_out_what_the_function_does_not_use() -> None:
     assert "def part(x)" in changed
     assert changed != source
     assert {repair.line for repair in text.repairs((), (), "values")} == {8, 11}
+
+
+NEARLY_EQUAL_IS_EQUAL = '''\
+def has_signal(rewards):
+    """Say which groups can teach anything."""
+    return rewards.std(dim=-1) > 1e-6
+'''
+
+
+def test_value_of_the_solution_tells_the_line_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = find_assignment(KIT, "policy_gradient_theory")
+    grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
+    submission = Submission("ada", "ada/m.py", "", NEARLY_EQUAL_IS_EQUAL)
+    items = [item for item in chosen.items if item.function == "has_signal"]
+    with Sandbox() as sandbox:
+        results = grader.grade(submission, sandbox, items).items
+        lines = fault_lines(grader, submission, results, sandbox)
+        monkeypatch.setattr(type(chosen), "solution", Path("there is none"))
+        assert fault_lines(grader, submission, results, sandbox) == {}
+    assert {*lines.values()} == {3}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return (x[0] + 2) * len(x)",
+        "return [y * 2 for y in x if y] + [*x, *(1 for _ in x)]",
+        "return f'{x[0]:>{x[1]}}' + str(x[:1]) + str({'a': x, **{}})",
+        "match x:\n        case [int(), first]:\n            return first\n        case _:\n            return None",
+        "class A(list):\n        def __init__(self):\n            super().__init__(x)\n    return A()",
+        "g = lambda y=1, *z: y + len(z)\n    x[1] += (k := g(3, 4))\n    return x, k, -k, not x",
+        "def g():\n        y = yield 3\n        yield y\n    return list(g())",
+    ],
+)
+def test_watched_source_computes_the_same(body: str) -> None:
+    source = f"def f(x):\n    'Return.'\n    {body}\n"
+    watching = Watching(source, {1}, ("len",))
+    plain, watched = dict[str, Any](), {WATCH: (watch := Watch())}
+    exec(source, plain)
+    exec(watching.text, watched)
+    assert watched["f"]([1, 2]) == plain["f"]([1, 2])
+    assert watch.numbers.keys() <= watching.lines.keys()
+
+
+def test_values_are_those_of_each_time_and_can_be_exchanged() -> None:
+    watching = Watching("def f(x):\n    return [\n        y * 3\n        for y in x]\n", {1}, ())
+    module: dict[str, Any] = {WATCH: (watch := Watch())}
+    exec(watching.text, module)
+    assert module["f"]([1, 2]) == [3, 6]
+    (product,) = (at for at, line in watching.lines.items() if line == 3 and len(watching.parts.get(at, ())) == 1)
+    described, numbers = watch.observed()
+    assert [product, [2]] in described
+    assert numbers.size == sum(math.prod(shape) for _, shape in described)
+    watch.numbers.clear()
+    watch.instead = {product: np.array([5.0, 7.0])}
+    assert module["f"]([1, 2]) == [5, 7]
 
 
 @pytest.mark.long

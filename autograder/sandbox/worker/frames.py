@@ -23,6 +23,7 @@ MAX_BLOB = 64 * 2**20
 MAX_ANSWER = (256 * 2**10, 16 * 2**20)  # header and blob of what a worker says: a hundred times what honest ones do
 MAX_SHARED = 2**14  # bytes of a header that is parsed once for all who send it
 SHARED = 1024
+WATCH = "__watch__"  # what a watched source calls, see `worker.Watch`; how what it says and takes is named
 NUMBERS = {  # name → what can be sent, row by row, the lowest byte first
     numpy.dtype(kind).name: numpy.dtype(f"<{kind}")
     for kind in ("?", "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")

@@ -41,6 +41,15 @@ def describe(value: torch.Tensor, most: int) -> tuple[dict[str, Any], numpy.ndar
         return {"dtype": dtype, "shape": shape, "requires_grad": bool(value.requires_grad)}, array
 
 
+def like(value: torch.Tensor, array: numpy.ndarray[Any, Any]) -> torch.Tensor:
+    """Make a tensor of these numbers with the dtype and the graph of another."""
+    numbers = torch.from_numpy(numpy.array(array)).to(value.dtype)
+    if not value.requires_grad:
+        return numbers
+    changed = numbers - value.detach() + value
+    return torch.where(changed.isfinite(), changed, numbers)
+
+
 def prepare() -> None:
     """Compute on one thread (after a fork, what ran on several hangs), and put the compiler off."""
     torch.set_num_threads(1)
