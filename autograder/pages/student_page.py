@@ -175,6 +175,8 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     for group in groups:
         found = [cause for cause in group.causes if cause.items[0].verdict != "not_graded"]
         if unwritten := tuple(item for item in group.others if item.verdict != "passed"):
+            unwritten = *(item for cause in found for item in cause.items if item.verdict == "missing"), *unwritten
+            found = [cause for cause in found if cause.items[0].verdict != "missing"]
             found.append(Cause(unwritten, _lost(unwritten)))
         causes[group.function] = found
     to_win = {function: sum(cause.lost for cause in found) for function, found in causes.items() if found}

@@ -298,7 +298,11 @@ def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
     [
         ([passed("a"), item("b", hint="Divide by G - 1. More.")], "Divide by G - 1.", "4 of your 4"),
         ([item("b", "missing", 0.0), item("c")], "it is not implemented yet.", "6 of your 10"),
-        ([item("b", "missing", hint=""), item("c", "missing")], "a part of it is not implemented yet.", "8 of your 8"),
+        (
+            [item("a", "missing", 0.0, hint=""), item("b", "missing", hint=""), item("c", "missing")],
+            "a part of it is not implemented yet.",
+            "14 of your 14",
+        ),
         ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "title of b is not right yet.", "4 of your 4"),
         (
             [item("b", hint="", message="The first case is right. This one is not: two.\nIt is 1.")],
