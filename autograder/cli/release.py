@@ -155,7 +155,7 @@ def fixtures_regenerate(
     fresh: options.Fresh = False,
     assignment: options.Assignment = None,
 ) -> None:
-    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
+    """Make public/, hidden/ and manifest.json anew from functions.py, oracle.py and mistakes.py."""
     if (term is None) != (secret_file is None):
         raise UsageError("A term's own fixtures take both --term and --secret-file.")
     drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
