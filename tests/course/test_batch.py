@@ -63,9 +63,9 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def students(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A class of SIZE: right, untouched, a syntax error, an empty file."""
+    """A class of SIZE: right and slow, and so the last to be done; untouched, a syntax error, an empty file."""
     folder = tmp_path_factory.mktemp("students")
-    texts = {"emeka": SLOW, "chidi": grader.assignment.untouched_source(), "hana": "def ramp(x, factor:\n", "zoe": ""}
+    texts = {"zoe": SLOW, "chidi": grader.assignment.untouched_source(), "hana": "def ramp(x, factor:\n", "emeka": ""}
     for name, text in texts.items():
         put(folder, name, text)
     return folder
@@ -127,8 +127,8 @@ def test_run_writes_exactly_what_the_design_lists(reference: tuple[Path, Run], s
     assert [row["student"] for row in rows(out)] == names
     assert [report.student for report in run.reports] == names
     assert {row["student"]: row["points"] for row in rows(out)} == {
-        "emeka": "10",
-        **dict.fromkeys(("chidi", "hana", "zoe"), "0"),
+        "zoe": "10",
+        **dict.fromkeys(("chidi", "emeka", "hana"), "0"),
     }
     described = json.loads((out / "run.json").read_text())
     assert described["fixtures"] == grader.fixtures.sha256
