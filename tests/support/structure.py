@@ -1,4 +1,4 @@
-"""Measure the structure of the kit: its size, its helpers, and the path of one submission.
+"""Measure the structure of the kit: its size, its helpers, its start-up, and the path of one submission.
 
     python tests/support/structure.py
 
@@ -17,9 +17,12 @@ from __future__ import annotations
 import ast
 import collections
 import itertools
+import statistics
+import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -57,6 +60,16 @@ def private_functions() -> tuple[int, int]:
                 private += 1
                 used_once += uses[node.name] == 1
     return private, used_once
+
+
+def start_up(times: int = 7) -> float:
+    """The median seconds that --help takes."""
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "autograder", "--help"], cwd=KIT, capture_output=True, check=True)
+        seconds.append(time.perf_counter() - began)
+    return round(statistics.median(seconds), 3)
 
 
 class Recorder:
@@ -138,6 +151,7 @@ def measure() -> dict[str, Any]:
         },
         "tests": {"lines": line_count(tests), "modules": len(tests)},
         "private functions": {"all": private, "used once": used_once, "percent": round(100 * used_once / private)},
+        "start-up": {"seconds": start_up()},
         "path of a submission": recorded_path(),
     }
 
