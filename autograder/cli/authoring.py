@@ -27,7 +27,7 @@ from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import renamed_files, write_all
 from autograder.cli import options
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
-from autograder.grading.assignment import Assignment, find_assignment, find_assignments
+from autograder.grading.assignment import Assignment, all_assignments, find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import UsageError
@@ -87,7 +87,7 @@ def new(
 def items(assignment: options.Assignment = None) -> None:
     """What an assignment grades, as a table."""
     console = standard_output()
-    for chosen in authored(options.course(), assignment, find_assignments):
+    for chosen in authored(options.course(), assignment, all_assignments):
         refuse_faults(chosen.folder)
         expanded = run_in_subprocess(load_expanded, chosen.folder)
         table = empty_table(escape(f"{expanded.title} ({expanded.name})"))
@@ -137,7 +137,7 @@ def selfcheck(
     assignment: options.Assignment = None,
 ) -> None:
     """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
-    assignments = authored(options.course(), assignment, find_assignments)
+    assignments = authored(options.course(), assignment, all_assignments)
     for chosen in assignments:
         refuse_faults(chosen.folder)
         if function and function not in chosen.functions:

@@ -28,7 +28,7 @@ from autograder.checking.handout import write_handout
 from autograder.checking.terminal import width
 from autograder.cli import options
 from autograder.cli.terminal import status
-from autograder.grading.assignment import Assignment, find_assignment, find_assignments
+from autograder.grading.assignment import Assignment, all_assignments, find_assignment
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.platforms import bundles
@@ -163,7 +163,7 @@ def fixtures_regenerate(
         print(f"autograder: {visible(warning)}", file=sys.stderr)
 
     def found(root: Path, name: str | None) -> Sequence[Assignment]:
-        return [find_assignment(root, name)] if out or drawn_from else find_assignments(root, name)
+        return [find_assignment(root, name)] if out or drawn_from else all_assignments(root, name)
 
     for chosen in authored(options.course(), assignment, found):
         target = out or chosen.folder
@@ -191,7 +191,7 @@ def fixtures_verify(
 ) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
     here = options.course()
-    several = [assignment_of_fixtures(here, fixtures, assignment)] if fixtures else find_assignments(here, assignment)
+    several = [assignment_of_fixtures(here, fixtures, assignment)] if fixtures else all_assignments(here, assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
     is_as_good = True
     for chosen in several:

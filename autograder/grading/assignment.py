@@ -203,6 +203,14 @@ def find_assignments(root: Path, name: str | None = None) -> list[Assignment]:
     return readable
 
 
+def all_assignments(root: Path, name: str | None = None) -> list[Assignment]:
+    """Return the assignment `name`, or all of the course; raises FixtureError where one of them cannot be read."""
+    found = find_assignments(root, name)
+    if name is None and (faults := unreadable(root)):
+        raise FixtureError(next(iter(faults.values())))
+    return found
+
+
 def find_assignment(root: Path, name: str | None = None) -> Assignment:
     """Return the assignment `name` of the course, or the only one; raises UsageError where it is not clear which."""
     assignments = find_assignments(root, name)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from autograder.grading.assignment import Assignment, find_assignments, unreadable
+from autograder.grading.assignment import Assignment, all_assignments, find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
 from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, depth_of_students, find
 from autograder.submissions.handed_in import is_students_own
@@ -102,7 +102,7 @@ def _only(known: Sequence[Assignment], fitting: Sequence[Assignment], several: s
 
 def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:
     """Choose the assignment `name`, or all; for a zip, the one that it is named for, or raise UsageError."""
-    known = find_assignments(root, name)
+    known = all_assignments(root, name)
     if zip_file is None or len(known) == 1:
         return known
     chosen = [assignment for assignment in known if assignment.name == zip_file.stem]

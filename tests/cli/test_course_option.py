@@ -62,3 +62,13 @@ def test_doctor_names_a_half_written_assignment(course: Path, tmp_path: Path) ->
     assert f"{Path('fixtures', 'half', 'items.toml')} is not TOML" in refused.stderr
     assert refused.stderr.endswith("name another assignment with --assignment: toy.\n")
     assert run(copy, "grade", "class", "--out", tmp_path / "grades", "--assignment", "toy").returncode == 0
+    for command in (
+        ["items"],
+        ["selfcheck"],
+        ["release"],
+        ["fixtures", "regenerate"],
+        ["fixtures", "verify"],
+    ):  # which are about all
+        refused = run(copy, *command)
+        assert (refused.returncode, refused.stdout) == (3, "")
+        assert f"{Path('fixtures', 'half', 'items.toml')}" in refused.stderr
