@@ -19,7 +19,7 @@ from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
 MAX_BYTES = 250_000  # of a page
-MAX_OPEN = 8  # cards; of more the one to start with is open, and the others open at their heads
+MAX_OPEN = 8  # cards; of more the one to start with is open, and the others open in the row of their function
 MAX_SENTENCE = 240  # characters of what to do next
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")

@@ -262,12 +262,14 @@ def test_item_behind_another_is_in_its_card() -> None:
     assert [each.attributes["id"] for each in second.find("article")] == ["item-c"]
 
 
-def test_many_cards_open_at_their_heads() -> None:
+def test_many_cards_open_in_the_row_of_their_function() -> None:
     several = [item(f"a{place}", function=f"f{place}") for place in range(MAX_OPEN + 1)]
-    folded = [
-        len(tree(feedback_page(report("ada", *some))).find("details", class_="fold")) for some in (several[1:], several)
-    ]
-    assert folded == [0, MAX_OPEN], "the one to start with stays open"
+    few, many = (
+        tree(feedback_page(report("ada", *some))).find("details", class_="whole") for some in (several[1:], several)
+    )
+    assert few == []
+    assert ["open" in row.attributes for row in many] == [True, *[False] * MAX_OPEN]  # where to start
+    assert [len(row.find("article")) for row in many] == [1] * len(several)
 
 
 def test_function_without_a_line_of_work_is_a_row() -> None:
