@@ -20,7 +20,6 @@ from toy_kit import autograder, change, toy_assignment
 from autograder.grading.fixtures import read_fixtures
 
 FIXTURES = Path("fixtures/toy")
-OWN_ENGINE = "own-engine"  # a kit with it runs its own copy of the engine, others the tests' own
 pytestmark = pytest.mark.long  # each grades a class, most of them make fixtures anew
 
 
@@ -52,7 +51,7 @@ def hand_in(kit: Path, student: str, text: str) -> None:
 
 
 def grade(kit: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:
-    run = autograder if (kit / OWN_ENGINE).exists() else autograder_in_process
+    run = autograder if (kit / "autograder").exists() else autograder_in_process
     return run(kit, "grade", "class", "--out", "g", "--jobs", "1", *more)
 
 
@@ -89,7 +88,7 @@ def another_case(kit: Path) -> tuple[str, ...]:
 
 def another_engine(kit: Path) -> tuple[str, ...]:
     """One that says that it is the same version."""
-    (kit / OWN_ENGINE).touch()
+    shutil.copytree(KIT / "autograder", kit / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
     change(
         kit / "autograder/grading/grader.py",
         "= item.id, item.function, item.title, points,",
@@ -169,8 +168,8 @@ pathlib.Path.replace = dying
 
 def test_run_killed_at_any_file_goes_on(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each file that is written, as it is about to take the place of another."""
-    (kit / "autograder/cli/__init__.py").write_text(DYING)
     another_engine(kit)
+    (kit / "autograder/cli/__init__.py").write_text(DYING)
     assert grade(kit).returncode == 2
     whole = shutil.copytree(kit, tmp_path / "whole")
     assert grade(whole, "--replace").returncode == 0
