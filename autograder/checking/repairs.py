@@ -69,9 +69,13 @@ inside      A.F(REST) OP B -> (A OP B).F(REST)
 inside      A OP B.F(REST) -> (A OP B).F(REST)
 inside      F(A OP B, REST) -> F(A, REST) OP B; A OP F(B, REST)
 inside      F(A * B / C, REST) -> F(B / C, REST) * A; F(A / C, REST) * B
+inside      A * F(B, REST) / C -> A * F(B / C, REST)
+inside      F(A, B) * C -> F(A * C, B * C)
 inside      (A OP B).F(REST) -> A.F(REST) OP B; A OP B.F(REST)
 swapped     [A for D in B for E in C] -> [A for E in C for D in B]
 guard       A.exp().sum(REST).log() -> A.logsumexp(REST)
+guard       torch.log(torch.softmax(A, REST)) -> torch.log_softmax(A, REST)
+guard       A.softmax(REST).log() -> A.log_softmax(REST)
 slice       A[B, C] -> A[C, B]; A[B]; A[C]
 slice       A[B:C] -> A[:C]; A[B:]; A[1:C]; A[B:-1]; A[B + 1:C]; A[B:C - 1]; A[:, B:C]; A[..., B:C]
 slice       A[:B] -> A[1:]; A[1:B]; A[B:]; A[:B + 1]; A[:B - 1]; A[:, :B]; A[..., :B]
