@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import resource
+import select
 import shutil
 import socket
 import subprocess
@@ -156,27 +157,33 @@ class Listeners:
 
 
 class Victim:
-    """A process that minds its own business."""
+    """A process that minds its own business: it says again what it is told, which no killed one does."""
 
     def __init__(self) -> None:
         self.restore()
 
     def restore(self) -> None:
-        self.process = subprocess.Popen(["sleep", "600"])
+        self.process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._before = self._seen()
 
     def changed(self) -> bool:
         return self._seen() != self._before
 
     def _seen(self) -> object:
-        pid = self.process.pid
-        if self.process.poll() is not None:
+        pid, told, says = self.process.pid, self.process.stdin, self.process.stdout
+        assert told is not None
+        assert says is not None
+        with contextlib.suppress(BrokenPipeError):
+            told.write(b".")
+        if not select.select([says], [], [], PATIENCE)[0] or not says.read(1):
             return None
         files = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         return os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid), files
 
     def close(self) -> None:
         self.process.kill()
+        for pipe in filter(None, (self.process.stdin, self.process.stdout)):
+            pipe.close()
         self.process.wait()
 
 
