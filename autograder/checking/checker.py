@@ -93,9 +93,7 @@ class Checker:
         report = self._grader.grade(self._submission, HastySandbox(self._sandbox), items)
         ids = {item.id for item in asked}
         results = [result for result in report.items if result.item in ids]
-        return replace(
-            report, items=tuple(with_calls(results, self._grader.fixtures.cases, assignment.probes_source()))
-        )
+        return replace(report, items=tuple(with_calls(results, self._grader.fixtures.cases, self._grader.probes)))
 
     def places(self, report: Report) -> dict[str, list[str]]:
         """Show the line of the submission that each failed item is about, or say in which function it is."""

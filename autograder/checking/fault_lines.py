@@ -39,10 +39,10 @@ SECONDS, SECONDS_OF_CHECK = 60.0, 5.0  # for all functions of a submission: an h
 MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
 AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters of each
-# As `Submission.place` words it.
 LATER = ("graph", "gradient", "purity")  # how a case may fail still, which failed before these were looked at
 # Folder of the solution, fixtures, function → by case what the solution's expressions come to
 RIGHT_VALUES: dict[tuple[str, str, str], dict[str, Values]] = {}
+# As `Submission.place` words it.
 TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
 NUMBER = re.compile(r"\d+")
 

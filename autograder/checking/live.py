@@ -77,7 +77,7 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
     wrong = result.verdict in ("failed", "raised")
     if wrong or not all(case.judged_numbers for case in grader.fixtures.of_item(item_id)):
         result = grader.grade(submission, kernel, [item, *others]).items[0]
-        result = with_calls([result], grader.fixtures.cases, grader.assignment.probes_source())[0]
+        result = with_calls([result], grader.fixtures.cases, grader.probes)[0]
     message = result.message
     if home is sys.modules["__main__"]:  # else it was imported from a file, and the line is that file's
         message = message.replace(" of your file", " of its cell")

@@ -250,7 +250,7 @@ class Grading:
             pictures=tuple(filter(None, pictures)),
             answers={item.item: fingerprint(item) for item in unknown},
             code={name: text for name, text in code.items() if name in {item.function for item in wrong}},
-            calls=calls_of(results, fixtures.cases, self.grader.assignment.probes_source()),
+            calls=calls_of(results, fixtures.cases, self.grader.probes),
         )
 
 
