@@ -40,7 +40,7 @@ MOST_SECONDS = 60.0  # of processor time, of one worker
 BATCH = 12  # changes that are sent together
 AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters of each
 LATER = ("graph", "gradient", "purity")  # how a case may fail still, which failed before these were looked at
-# Folder of the solution, fixtures, function → by case what the solution's expressions come to
+# The solution, fixtures, function → by case what the solution's expressions come to
 RIGHT_VALUES: dict[tuple[str, str, str], dict[str, Values]] = {}
 # As `Submission.place` words it.
 TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
@@ -233,12 +233,10 @@ class Search:
 
     def _right_values(self) -> dict[str, Values]:
         """Return what the solution's expressions come to in each case; nothing where there is no solution."""
-        chosen = self._grader.assignment
-        key = str(chosen.solution), self._grader.fixtures.sha256, self._function
-        path = chosen.solution / f"{chosen.module}.py"
-        if key not in RIGHT_VALUES and path.is_file():
+        key = self._grader.solution, self._grader.fixtures.sha256, self._function
+        if key not in RIGHT_VALUES and self._grader.solution:
             self._close()  # a server has one worker at a time
-            right = Submission("", "", "", path.read_text(encoding="utf-8"))
+            right = Submission("", "", "", self._grader.solution)
             search = Search(self._grader, right, self._function, self._sandbox, math.inf)
             with search._closing:
                 search._watch(Text(right.source, self._function))

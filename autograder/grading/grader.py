@@ -44,6 +44,7 @@ class Grader:
     """What grading one submission needs besides the submission.
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
+    solution  text of the course's own module, by whose values lines are sought; "" in a handout
     others    the course's other assignments → their functions: a submission may be work for one of them
     """
 
@@ -53,6 +54,7 @@ class Grader:
     probes: str
     drawing: Drawing | None = None
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    solution: str = ""
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
@@ -64,7 +66,10 @@ class Grader:
             for other in (find_assignments(assignment.folder.parents[1]) if fixtures.holds_hidden else ())
             if other.name != assignment.name
         }
-        return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source(), drawing, others)
+        path = assignment.solution / f"{assignment.module}.py"
+        solution = path.read_text(encoding="utf-8") if path.is_file() else ""
+        given, probes = assignment.given_sources(), assignment.probes_source()
+        return cls(assignment, fixtures, given, probes, drawing, others, solution)
 
     @property
     def functions_of_course(self) -> list[str]:

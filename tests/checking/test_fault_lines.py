@@ -122,7 +122,7 @@ def has_signal(rewards):
 '''
 
 
-def test_value_of_the_solution_tells_the_line_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_of_the_solution_tells_the_line_where_there_is_one() -> None:
     chosen = find_assignment(KIT, "policy_gradient_theory")
     grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
     submission = Submission("ada", "ada/m.py", "", NEARLY_EQUAL_IS_EQUAL)
@@ -130,8 +130,7 @@ def test_value_of_the_solution_tells_the_line_where_there_is_one(monkeypatch: py
     with Sandbox() as sandbox:
         results = grader.grade(submission, sandbox, items).items
         lines = fault_lines(grader, submission, results, sandbox)
-        monkeypatch.setattr(type(chosen), "solution", Path("there is none"))
-        assert fault_lines(grader, submission, results, sandbox) == {}
+        assert fault_lines(replace(grader, solution=""), submission, results, sandbox) == {}  # as in a handout
     assert {*lines.values()} == {3}
 
 
