@@ -34,7 +34,7 @@ Checked = Callable[..., tuple[int, str]]
 @pytest.fixture(autouse=True)
 def warm_checker(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let checks in this process take the warm sandbox, and leave it as it was."""
-    monkeypatch.setattr(sandbox, "close", lambda: None)
+    monkeypatch.setattr(checker.Checker, "__exit__", lambda *_: None)
     monkeypatch.setattr(sandbox, "begun", sandbox.begun)
     monkeypatch.setattr(checker, "Sandbox", lambda: sandbox)
 
