@@ -43,6 +43,12 @@ class Formula:
         return calling.Formula(self.stated)(*placed, **named)
 
 
+def as_python(entry: Any) -> str:
+    """Write an argument of a call as Python: a formula as a lambda."""
+    is_formula = isinstance(entry, dict) and entry.keys() == {"of", "is"}
+    return f"lambda {', '.join(entry['of'].split())}: {entry['is']}" if is_formula else repr(entry)
+
+
 @dataclass(frozen=True)
 class Oracle:
     """Who says what is right of one function.

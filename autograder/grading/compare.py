@@ -95,7 +95,7 @@ def compare(expected: Sequence[Expectation], observation: Observation) -> Mismat
         if mismatch is None:
             continue
         if mismatch.rung in ("values", "finite"):
-            others = [other for other in binding if other.kind == "value" and other is not expectation]
+            others = [each for each in binding if each.kind == "value" and not each.like and each is not expectation]
             right = tuple(other.what for other in others if compare_one(other, observation) is None)
             mismatch = replace(mismatch, right=right)
         if mismatch.rung == "returned" or (mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"):
@@ -161,8 +161,9 @@ def error_holds(expectation: Expectation, observed: Any) -> bool:
         return False
     for text in expectation.value.get("mentions", ()):
         # a single letter, which is in any message, counts as a word: `n` is not in `None`
-        pattern = rf"(?<!\w){text}(?!\w)" if len(text) == 1 and text.isalnum() else re.escape(text)
-        if not isinstance(message, str) or not re.search(pattern, message):
+        is_letter = len(text) == 1 and text.isalnum()
+        pattern, flags = (rf"(?<!\w){text}(?!\w)", re.NOFLAG) if is_letter else (re.escape(text), re.IGNORECASE)
+        if not isinstance(message, str) or not re.search(pattern, message, flags):
             return False
     return True
 

@@ -81,6 +81,8 @@ def about_exception(subject: str, raised: Raised | None, place: Place = in_file)
         return f"{subject} could not be called."
     if is_unfinished(raised):
         return f"{subject} is not implemented yet."
+    if raised.line is None and raised.probe_line is not None:  # a driver's line, to which what it called gave back
+        subject = f"What uses {subject}"
     message = visible(raised.message, 300)
     if len(message) > LONG_MESSAGE and (sentence := message[:LONG_MESSAGE].rfind(". ")) > 0:
         message = message[: sentence + 1]  # what follows is of rarer causes
@@ -269,7 +271,7 @@ def _wrong_error(expectation: Expectation, observed: object, *, reveal: bool) ->
         fault = f"raise {wanted}, but raised {visible(names[0], 80) if names else 'something else'}"
     else:
         texts = " and ".join(map(repr, expectation.value.get("mentions", ())))
-        fault = f"raise {wanted} and name {texts if reveal else 'what was given'}, but its text does not"
+        fault = f"raise {wanted} and name {texts if reveal else 'what is wrong'}, but its text does not"
     return f"{expectation.what} should {fault}."
 
 

@@ -81,8 +81,8 @@ def environment() -> dict[str, str]:
         return chosen | kept | places | {"PATH": path, "USERNAME": "student"}
     # What malloc holds in huge pages is forked, and let go of, in half the time; other C libraries do not look
     chosen["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    # The last folder is never made: a name without looking
-    return chosen | {"PATH": os.defpath, "HOME": "/", "LC_ALL": "C.UTF-8", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}
+    # The compiler makes sure of the last folder on its import: one that is there wherever a worker is
+    return chosen | {"PATH": os.defpath, "HOME": "/", "LC_ALL": "C.UTF-8", "TORCHINDUCTOR_CACHE_DIR": "/"}
 
 
 # What a worker may read

@@ -13,7 +13,7 @@ import pytest
 import torch
 from declared import Declared
 
-from autograder.authoring.calls import Formula
+from autograder.authoring.calls import Formula, as_python
 from autograder.authoring.declarations import Draft, check_draft
 from autograder.authoring.faults import Misnamed, Refusal
 from autograder.authoring.laws.declaration import Error, Function
@@ -375,6 +375,10 @@ KEYS = {key: {1: []} for key in (3, "3", -0.5, "", "-", "None", None, (), ("a",)
         (lambda value: calling.unkeyed(calling.keyed(value)), KEYS, KEYS),
         (lambda value: calling.unkeyed({"3d": {"(": value}}), 1, {"3d": {"(": 1}}),
         (lambda value: calling.parts_of(value, ["y"], "torch")["y"].item(), np.float64(0.1), 0.1),
+        (lambda value: calling.parts_of(value, ["y"], "numpy")["y"].dtype.name, np.array([True]), "bool"),
+        (lambda value: calling.parts_of(value, ["y"], "numpy")["y"].dtype.name, np.array([1], np.int32), "int64"),
+        (as_python, {"of": "t y", "is": "1 / 0"}, "lambda t, y: 1 / 0"),
+        (as_python, {"of": 1}, "{'of': 1}"),
     ],
 )
 def test_value_has_a_size_and_a_kind(read: Callable[[Any], Any], value: Any, what: Any) -> None:

@@ -245,6 +245,8 @@ def test_failure_carries_diagnoses_that_differ_too() -> None:
         ("n", {"types": ["ValueError"], "message": "None"}, False),
         ("n", {"types": ["ValueError"], "message": "not even"}, False),
         ("window", {"types": ["ValueError"], "message": "the windows"}, True),
+        ("stack", {"types": ["ValueError"], "message": "Stack is empty"}, True),
+        ("n", {"types": ["ValueError"], "message": "N must be even"}, False),
     ],
 )
 def test_error_holds_by_type_and_by_what_its_text_mentions(mentioned: str, observed: Any, holds: bool) -> None:

@@ -237,7 +237,7 @@ def test_hidden_case_has_one_diagnosis_without_its_numbers() -> None:
 
 def test_hidden_case_does_not_say_what_error_should_mention() -> None:
     text = message(error("secret_1234"), calls={"types": ["ValueError"], "message": "m"}, hidden=True)
-    says = "should raise ValueError and name what was given, but its text does not."
+    says = "should raise ValueError and name what is wrong, but its text does not."
     assert text == f"compute_deltas with mode 'centred' {says}"
 
 
@@ -264,6 +264,12 @@ def test_public_exception_comes_with_its_text_and_student_s_line() -> None:
         "Line 7 of your file:\n"
         "  x = rearrange(secret, 'b -> c')"
     )
+
+
+def test_exception_in_a_driver_is_not_said_to_be_the_functions() -> None:
+    raised = Raised(("TypeError", "Exception"), "'float' object is not callable", None, "", probe_line=7)
+    said = "What uses compute_deltas raised TypeError: 'float' object is not callable."
+    assert about_outcome(case(), outcome("raised", raised), 5) == said
 
 
 def test_hidden_exception_tells_nothing_that_code_chose() -> None:

@@ -200,6 +200,14 @@ def test_fat_answers_are_kept_up_to_a_budget(sandbox: Sandbox, monkeypatch: pyte
     assert values_of(outcomes[-1]) == [1, 1]
 
 
+@pytest.mark.long
+def test_compiler_is_imported_by_whoever_names_none_of_its_words() -> None:
+    source = "from torch import func, tensor\ndef slope(): return func.grad(lambda x: x * x)(tensor(3.0))\n"
+    with Sandbox() as own:  # in whose server no other submission has had it imported
+        (outcome,) = own.run(program(source, torch=True), [call("slope")], load_timeout=20.0)
+    assert values_of(outcome) == 6
+
+
 def test_closed_sandbox_leaves_no_worker(warm_server: Server) -> None:
     with Sandbox(isolation="none") as own:
         before = children(os.getpid())

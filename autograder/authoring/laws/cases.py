@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.calls import AFTERWARDS, Formula, Oracle, is_numbers
+from autograder.authoring.calls import AFTERWARDS, Formula, Oracle, as_python, is_numbers
 from autograder.authoring.declarations import Draft, Expectation, error, fact, gradient, unchanged, value
 from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.authoring.laws.declaration import Arguments, Error, Function
@@ -136,7 +136,7 @@ class Judged:
             expected += self._results(inputs, params)
         elif "errors" in aspects:
             for label, raised in self.options["raises"].items():
-                shown = ", ".join(f"{key}={entry!r}" for key, entry in params["raises"][label].items())
+                shown = ", ".join(f"{key}={as_python(entry)}" for key, entry in params["raises"][label].items())
                 expected.append(error(label, f"{function.name} with {shown}", raised.kind, *raised.mentions))
         if "unmodified" in aspects:
             for argument, array in inputs.items():
@@ -250,11 +250,11 @@ class Judged:
                 yield fact(name, what, self.oracle.as_it_is(answer[name]), message)
                 continue
             array, dtype = self.oracle.numbers(answer[name], function.name), usual
-            if array.dtype.kind == "b" and function.values == "torch":
-                dtype = "bool"
-            elif not array.ndim and function.values != "torch":
+            if not array.ndim and function.values != "torch":
                 dtype = "float64"
-            elif array.ndim and array.dtype.kind in "iub" and function.values != "python":
+            elif array.dtype.kind == "b" and function.values != "python":
+                dtype = "bool"
+            elif array.ndim and array.dtype.kind in "iu" and function.values != "python":
                 dtype = "int64"
             graph = attached if name in differentiable else None
             yield value(name, what, array, axes, dtype, attached=graph, **self._allowed)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.authoring.calls import as_python
 from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
 from autograder.authoring.laws.cases import Planned, draft_of
@@ -242,8 +243,7 @@ def _words(draft: Draft) -> dict[str, str]:
     """Write each argument of a call, in order, as a student may type it; an input is a place to be filled."""
     words = {name: f"{{{name}}}" for name in draft.inputs}
     words |= {name: repr(one) for name, one in unkeyed(draft.params.get("given", {})).items()}
-    formulas = draft.params.get("formulas", {}).items()
-    words |= {name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in formulas}
+    words |= {name: as_python(one) for name, one in draft.params.get("formulas", {}).items()}
     return {name: words[name] for name in draft.params["arguments"]}
 
 
@@ -258,4 +258,4 @@ def _driven(draft: Draft, function: Function, oracle: ModuleType) -> dict[str, s
 def _typed(value: Any, params: Mapping[str, Any]) -> str:
     if isinstance(value, list) and params.get("values", "torch") != "python":
         return f"{'np.array' if params['values'] == 'numpy' else 'torch.tensor'}({value})"
-    return repr(value)
+    return as_python(value)

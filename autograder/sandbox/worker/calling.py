@@ -474,7 +474,7 @@ def number_of(value: Any) -> Any:
 
 
 def _numbers(values: Any, kind: str) -> Any:
-    """Make numbers a tensor or an array: in float64, but for an array's own dtype, of which whole numbers are int64."""
+    """Make numbers a tensor or an array: in float64, but for an array's own dtype; whole numbers in it are int64."""
     if kind == TORCH:
         return sys.modules[TORCH].tensor(values, dtype=sys.modules[TORCH].float64)
     numpy = sys.modules[NUMPY]
@@ -483,7 +483,7 @@ def _numbers(values: Any, kind: str) -> Any:
         raise TypeError("not numbers")
     if not _is_array(values) or not array.ndim:
         return array.astype(numpy.float64)
-    return array.astype(numpy.int64) if array.dtype.kind in "biu" else array
+    return array.astype(numpy.int64) if array.dtype.kind in "iu" else array
 
 
 def _plain(value: Any) -> Any:
