@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from autograder.checking.repairs import LIBRARIES, Repair, Text, words_of
-from autograder.checking.values import Values, Watching, close, holds, values_in
+from autograder.checking.values import Known, Values, Watching, close, values_in
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
@@ -30,9 +30,9 @@ from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import ItemResult
 
 MAX_CHARACTERS = 60_000  # of a submission that is searched
-# Changes of one function, and as many values; of one with many variables, as a training loop. They are counted since a
+# Changes of one function; of one with many variables, as a training loop; and values. They are counted since a
 # mark must not depend on how busy the machine is; the clock is there for who makes the search slow.
-MAX_TRIALS, MAX_TRIALS_LONG = 600, 400
+MAX_TRIALS, MAX_TRIALS_LONG, MAX_VALUES = 600, 400, 1_500
 MAX_LOST = 4  # changes that end the worker, as by a hang
 CALL_SECONDS = 1.0
 SECONDS, SECONDS_OF_CHECK = 60.0, 5.0  # for all functions of a submission: an honest one needs about one
@@ -161,13 +161,13 @@ class Search:
                 left.setdefault(case.item, []).append(key)
         passing = frozenset[int]().union(*(ran[key] for key in right))
         found: dict[str, int] = {}
-        sought: list[str] = []
+        sought: dict[str, frozenset[int]] = {}  # item → lines that run in each of its failing cases
         while left:
             item = min(left, key=lambda item: len(ran[left[item][0]]))  # the one that runs least of the text
             first = min(left[item], key=lambda key: len(ran[key]))
-            executed = frozenset.intersection(*(ran[key] for key in left[item]))
+            executed = sought[item] = frozenset.intersection(*(ran[key] for key in left[item]))
             repairs = text.repairs(executed, executed - passing, self._failures[first], failed[item], {*found.values()})
-            trials = (MAX_TRIALS_LONG if text.is_long else MAX_TRIALS) // len(sought := [*sought, item])
+            trials = (MAX_TRIALS_LONG if text.is_long else MAX_TRIALS) // len(sought)
             pairs = itertools.islice(
                 text.pairs(sorted(repairs, key=lambda repair: repair.line in passing)), trials // 2
             )
@@ -185,50 +185,53 @@ class Search:
                     break
             if item in left:
                 failing = sorted(left[item], key=lambda key: len(ran[key]))
-                line = self._line_by_values(watching, failing, trials)
-                again = executed.intersection(found.values())  # one fault, most often
-                if line is not None or again:
-                    found[item] = min(again) if line is None else line
+                line = self._line_by_values(watching, failing, MAX_VALUES // len(sought))
+                found |= {} if line is None else {item: line}
             left.pop(item, None)
-        return found
+        # One fault, most often
+        again = {item: executed.intersection(found.values()) for item, executed in sought.items()}
+        return {item: min(lines) for item, lines in again.items() if lines} | found
 
     def _line_by_values(self, watching: Watching, failing: Sequence[str], trials: int) -> int | None:
-        """Return the only line where values of the solution mend what is made of right values."""
+        """Return the line of the first expression that values of the solution mend, if it is made of right values."""
         right, first = self._right_values(), failing[0]
         if self._failures[first] == "error" or first not in right:
             return None
         values, keys = self._values, [*failing, *(key for key, failure in self._failures.items() if not failure)]
-        known = [*self._cases[first].inputs.values(), *right[first].values()]
-        lines, tried = set[int](), dict[tuple[str, int, bytes], bool]()
+        known = Known([*self._cases[first].inputs.values(), *right[first].values()])
+        unknown = {at for at in watching.parts if at not in values[first] or not known.holds(values[first][at])}
+        lines, tried = set[int](), 0
 
-        def mends(key: str, expression: int, value: Array) -> bool:
-            if (place := (key, expression, value.tobytes())) not in tried:
-                case = replace(self._cases[key], inputs={**self._cases[key].inputs, f"{WATCH}{expression}": value})
-                request = replace(self._requests[key], source=watching.text, inputs=case.encoded_inputs)
-                before, after = self._failures[key], self._failure(key, self._calls([request])[0])
-                tried[place] = not after or (after in LATER and before not in LATER)
-            return tried[place]
+        def mends(key: str, expression: int, instead: Iterable[Array]) -> list[bool]:
+            inputs = [{**self._cases[key].inputs, f"{WATCH}{expression}": array} for array in instead]
+            cases = [replace(self._cases[key], inputs=each) for each in inputs]
+            asked = [replace(self._requests[key], source=watching.text, inputs=case.encoded_inputs) for case in cases]
+            before, after = self._failures[key], [self._failure(key, outcome) for outcome in self._calls(asked)]
+            return [not failure or (failure in LATER and before not in LATER) for failure in after]
 
         for expression, seen in values[first].items():
-            for number in right[first] if expression in watching.parts else ():
-                if (tried and self._worker is None) or len(tried) > trials or time.perf_counter() > self._until:
-                    return min(lines, default=None)
-                alike = {
-                    key: right[key][number]
-                    for key in keys
-                    if number in right.get(key, ()) and expression in values[key]
-                    if right[key][number].shape == values[key][expression].shape
-                }
-                if not alike.keys() >= {*failing} or close(alike[first], seen):
-                    continue
-                if all(mends(key, expression, value) for key, value in alike.items()):
-                    parts = [values[first].get(part) for part in watching.parts[expression]]
-                    is_made_of_right = expression not in watching.names and all(holds(known, part) for part in parts)
-                    if is_made_of_right or holds(known, seen):
-                        lines.add(watching.lines[expression])
-                    if len(lines) != 1:
-                        return None
-                    break
+            alike: dict[bytes, list[dict[str, Array]]] = {}
+            for number, array in right[first].items() if expression in watching.parts else ():
+                if array.size == seen.size and not close(array, seen):
+                    by_case = {
+                        key: right[key][number].reshape(values[key][expression].shape)
+                        for key in keys
+                        if number in right.get(key, ()) and expression in values[key]
+                        if right[key][number].size == values[key][expression].size
+                    }
+                    if by_case.keys() >= {*failing}:
+                        alike.setdefault(array.tobytes(), []).append(by_case)
+            mended = mends(first, expression, [by_case[first] for by_case, *_ in alike.values()])
+            tried += len(mended)
+            if self._worker is None or tried > trials or time.perf_counter() > self._until:
+                return min(lines, default=None)
+            if any(
+                all(mends(key, expression, [array]) == [True] for key, array in by_case.items() if key != first)
+                for by_case in itertools.chain(*itertools.compress(alike.values(), mended))
+            ):
+                lines |= watching.lines_of(expression, unknown)
+                if len(lines) > 1 or expression in unknown:
+                    return lines.pop() if len(lines) == 1 else None
         return min(lines, default=None)
 
     def _right_values(self) -> dict[str, Values]:

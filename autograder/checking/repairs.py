@@ -31,10 +31,6 @@ compared    A > B -> A >= B; A < B; A <= B
 compared    A >= B -> A > B; A <= B; A < B
 compared    A == B -> A != B; A >= B; A <= B
 compared    A != B -> A == B; A > B; A < B
-compared    A is B -> A is not B
-compared    A is not B -> A is B
-compared    A in B -> A not in B
-compared    A not in B -> A in B
 compared    A and B -> A or B
 compared    A or B -> A and B
 compared@If,IfExp,While  A -> not A
@@ -54,13 +50,12 @@ unary       -A; not A; ~A; A[B] -> A
 unary       A and B; A or B; A if C else B -> A; B
 turned      A - B -> B - A
 turned      A / B -> B / A
-turned      A // B -> B // A
-turned      A ** B -> B ** A
 turned      A * B / C -> A / C * B
 turned      A if B else C -> C if B else A
 share       A / B -> A / (B - 1); A / (B + 1)
 brackets    A * B + C -> A * (B + C)
 brackets    A * B - C -> A * (B - C)
+brackets    A + B * C - D -> A + B * (C - D)
 brackets    A * (B + C) -> A * B + C
 brackets    A * (B - C) -> A * B - C
 inside      F(A, REST) OP B -> F(A OP B, REST)
@@ -84,6 +79,9 @@ slice       A[B, :C] -> A[B, 1:]; A[:C]; A[B, :C + 1]; A[B, :C - 1]
 slice       A[B, C:] -> A[B, :-1]; A[C:]; A[B, C + 1:]; A[B, C - 1:]; A[B, C - 1:-1]
 graph       A -> A.detach()
 copied      A -> A.clone(); copy.deepcopy(A)
+aliased     A = B -> A = copy.deepcopy(B)
+transposed@Return,Tuple     A -> A.T
+transposed  A.T -> A
 dtype       A -> A.float(); A.to(N.dtype); float(A); int(A)
 finite      A -> torch.nan_to_num(A, nan=0.0, posinf=0.0, neginf=0.0)
 minus       A -> -A
@@ -100,16 +98,9 @@ combined    A -> A / N; A * N; A - N; A + N
 given@Call,Assign        A -> U; U if U is not None else A
 summed      A.mean(REST) -> A.sum(-1).mean(REST); A.sum(0).mean(REST); A.mean(0).mean(REST)
 summed      A.sum(REST) -> A.mean(-1).sum(REST); A.mean(0).sum(REST)
-reduced@Return,Assign    A -> A.sum(); A.sum(-1); A.sum(0); A.mean(); A.mean(-1); A.mean(0)
 swapped     A, B = C -> B, A = C
-in_place    A += B -> A = A + B
-in_place    A -= B -> A = A - B
-in_place    A *= B -> A = A * B
-in_place    A /= B -> A = A / B
-operator    A += B -> A -= B; A *= B
-operator    A -= B -> A += B; A /= B
-operator    A *= B -> A /= B; A += B
-operator    A /= B -> A *= B; A -= B
+in_place    A OP= B -> A = A OP B
+operator    A OP= B -> A += B; A -= B; A *= B; A /= B
 """
 IN_NUMPY = {
     "torch.": "np.", ".amax(dim": ".max(axis", "keepdim": "keepdims", ".clone(": ".copy(", ".to(": ".astype(",
@@ -139,7 +130,7 @@ SHARES: dict[str, float] = {
     "renamed": 5, "name": 4, "constant": 4, "graph": 3, "axis": 3, "operator": 3, "compared": 3, "unused": 3,
     "given": 3, "refused": 3, "guard": 2, "divided": 2, "share": 2, "dtype": 2, "copied": 2, "factor": 2, "moved": 2,
     "removed": 2, "swapped": 2, "index": 2, "handed": 1.5, "uncalled": 1.5, "named": 1.5, "combined": 1.5,
-    "modulo": 1.5, "more": 0.7, "shifted": 0.7, "turned": 0.6, "finite": 0.4,
+    "modulo": 1.5, "more": 0.7, "shifted": 0.15, "turned": 0.2, "finite": 0.4,
 }  # fmt: skip
 PAIRED = frozenset("turned operator compared unary constant renamed axis operand share".split())  # noqa: SIM905
 # Kinds that are likely after some failures only, failures after which some kinds only are, and words of a hint that
@@ -152,17 +143,17 @@ LIKELY = {
     "error": "refused compared none removed unary renamed constant",
     "dtype": "dtype guard renamed name argument uncalled",
     "purity": "copied in_place renamed name uncalled",
-    "finite": "finite shifted masked guard renamed constant compared inside turned operator uncalled",
+    "finite": "finite shifted masked guard axis renamed constant compared inside turned operator uncalled",
     "graph": "graph guard name uncalled renamed argument constant",
 }
 HINTED = {
     "copied": "copy alia", "graph": "gradient constant graph detach", "share": "divide", "axis": "axi dimension row",
-    "moved": "before after order often once",
-    "modulo": "period every",
+    "moved": "before after order often once", "modulo": "period every", "aliased": "copy alia",
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"\b[A-FNPUK]\b|(?:, )?\bREST\b")
 ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice)
 LITERALS = (ast.Constant, ast.Tuple, ast.List, ast.Slice, ast.Starred)
+KEPT = "kept_before_the_loop"
 REFUSE = "raise ValueError(repr(locals()))"
 
 
@@ -351,7 +342,7 @@ class Text:
                 continue
             if (isinstance(pattern, ast.Name) and not is_value) or not _binds(pattern, node, bound):
                 continue
-            if bound["A"] in LIBRARIES or (kind == "reduced" and not names):
+            if bound["A"] in LIBRARIES:
                 continue
             for template in templates:
                 others = next((groups[letter] for letter in PLACEHOLDER.findall(template) if letter in groups), [""])
@@ -387,6 +378,8 @@ class Text:
                     yield from (instead("index", name, name) for name in names if name in steps)
                 if isinstance(owner, ast.Call) or number % 1:
                     yield from (instead("named", name, name) for name in (*self._constants, *names))
+            case ast.Constant(value=None) if isinstance(owner, ast.Call):
+                yield from (instead("named", name, name) for name in names)
             case ast.Constant(value="sum" | "mean" | "none" as word):
                 yield from (instead("constant", repr(other)) for other in ("sum", "mean", "none") if other != word)
             case ast.Name(id=name) if is_called:
@@ -471,6 +464,8 @@ class Text:
 
         if len(block) > 1 and not isinstance(node, ast.Return):
             yield instead("removed", "pass")
+        if place.owner is unit and index <= 1:
+            yield from (before("inserted", f"{name}.eval()") for name in self._parameters[unit] if self._torch)
         following = block[index + 1] if index + 1 < len(block) else None
         if following is not None and not isinstance(following, ast.Return):
             (change,) = self._swaps([node, following])  # type: ignore[list-item]
@@ -489,6 +484,9 @@ class Text:
                     out = Edit(*self._span(inner), "pass")
                     yield "moved", inner.lineno, [Edit(start, start, f"{indented(inner)}\n{margin}"), out], ""
                     yield "moved", inner.lineno, [out, Edit(end, end, f"\n{margin}{indented(inner)}")], ""
+                for call in (at for inner in body for at in ast.walk(inner) if isinstance(at, ast.Call)):
+                    first = Edit(start, start, f"{KEPT} = {ast.unparse(call)}\n{margin}")
+                    yield "moved", call.lineno, [first, Edit(*self._span(call), KEPT)], ""
             case ast.With(body=body):
                 yield instead("graph", indented(*body))
             case ast.Assign() if self._torch:
@@ -528,7 +526,7 @@ def _table(torch: bool) -> list[tuple[str, frozenset[str], ast.AST, list[str]]]:
         kind, patterns = left.split(maxsplit=1)
         kind, _, holders = kind.partition("@")
         for pattern in patterns.split("; "):
-            for sign in OPERATORS if " OP " in pattern else ["OP"]:
+            for sign in OPERATORS if " OP" in pattern else ["OP"]:
                 (parsed,) = ast.parse(pattern.strip().replace("OP", sign)).body
                 node = parsed.value if isinstance(parsed, ast.Expr) else parsed
                 texts = [text.replace("OP", sign) for text in right.split("; ")]

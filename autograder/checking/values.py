@@ -2,8 +2,8 @@
 
 Staff have the course's solution. It runs in a worker of its own on the public cases, whose answers students have, and
 what its expressions come to is kept. In the student's function such values stand in for one expression at a time. The
-first after which the calls are right, while what it is made of is right without, is where the fault is, if there is but
-one such line. Of the solution nothing but these values gets to where student code runs.
+first after which the calls are right is where the fault is, if on its line stands all that it is made of and that is no
+value of the solution. Of the solution nothing but these values gets to where student code runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Watching(ast.NodeTransformer):
         self._bare: ast.AST | None = None  # what is called
         self._open: list[int] = []  # expressions inside the one that is visited
         module = ast.parse(source)
-        module.body = [self.visit(node) if node.lineno in units else node for node in module.body]
+        bodies = [self.visit(node) if node.lineno in units else node for node in module.body]
+        module.body = [node for body in bodies for node in (body if isinstance(body, list) else [body])]
         self.text = ast.unparse(ast.fix_missing_locations(module))
 
     def visit(self, node: ast.AST) -> Any:
@@ -51,6 +52,15 @@ class Watching(ast.NodeTransformer):
             return node
         is_bare, before = node is self._bare, len(self._open)
         self._bare = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):  # what comes of it stands nowhere
+            old, new = (ast.copy_location(ast.Name(node.target.id, ast.Load()), node) for _ in range(2))
+            lines = [
+                ast.Expr(self.visit(old)),
+                self.generic_visit(node),
+                ast.Assign([node.target], self._watched(new, before)),
+            ]
+            del self._open[before:]
+            return [ast.copy_location(line, node) for line in lines]
         self.generic_visit(node)
         if isinstance(node, ast.stmt):
             del self._open[before:]
@@ -60,13 +70,24 @@ class Watching(ast.NodeTransformer):
         if is_bare or is_index or is_module or not is_read or isinstance(node, UNWATCHED):
             return node
         assert isinstance(node, ast.expr)
-        self.lines[number := len(self.lines)] = node.lineno
         if isinstance(node, ast.Name):
-            self.names.add(number)
+            self.names.add(len(self.lines))
+        return self._watched(node, before)
+
+    def _watched(self, node: ast.expr, before: int) -> ast.Call:
+        self.lines[number := len(self.lines)] = node.lineno
         if not isinstance(node, ast.Constant):
             self.parts[number] = self._open[before:]
             self._open[before:] = [number]
         return ast.Call(ast.Name(WATCH, ast.Load()), [ast.Constant(number), node], [])
+
+    def lines_of(self, expression: int, unknown: Collection[int]) -> set[int]:
+        """Return the lines of an expression and, if it is unknown, of all unknown that it is made of; 0 for a name."""
+        lines = {self.lines[expression]}
+        if expression in unknown:
+            lines |= {0} if expression in self.names else set()
+            lines.update(*(self.lines_of(part, unknown) for part in self.parts[expression] if part in unknown))
+        return lines
 
 
 def values_in(outcome: Outcome) -> Values:
@@ -79,17 +100,31 @@ def values_in(outcome: Outcome) -> Values:
     return values
 
 
-def holds(known: Iterable[Array], array: Array | None) -> bool:
-    """Tell whether these numbers, in any order, are among the known ones, at one time or over all."""
-    if array is None:
-        return False
-    if array.size and array.min() == array.max() and float(array.flat[0]).is_integer() and abs(array.flat[0]) <= SMALL:
-        return True
-    alike = (part for other in known for part in (other, *(other if other.ndim else ())) if part.size == array.size)
-    return any(close(np.sort(array, None), np.sort(part, None)) for part in alike)
+class Known:
+    """Arrays that are known to be right, at one time or over all, their numbers in any order."""
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        """Sort the numbers of these arrays, and of each of their first axes."""
+        rows: dict[int, list[Array]] = {}
+        for array in arrays:
+            for part in (array, *(array if array.ndim else ())):
+                rows.setdefault(part.size, []).append(np.sort(part, None))
+        self._rows = {size: np.array(parts, float) for size, parts in rows.items()}
+
+    def holds(self, array: Array) -> bool:
+        """Tell whether these numbers are among the known ones, or say nothing of where they come from."""
+        lowest, greatest = array.min(initial=np.inf), array.max(initial=-np.inf)
+        if lowest == greatest and abs(greatest) <= SMALL and float(greatest).is_integer():
+            return True
+        rows = self._rows.get(array.size, np.zeros((0, array.size)))
+        return bool(_near(np.sort(array, None), rows).all(axis=1).any())
 
 
 def close(one: Array, other: Array) -> bool:
     """Tell whether two arrays of one shape agree as far as rounding goes."""
-    greatest = np.abs(other, where=np.isfinite(other), out=np.zeros(other.shape)).max(initial=0.0)
-    return bool(np.allclose(one, other, rtol=1e-4, atol=1e-6 * greatest, equal_nan=True))
+    return bool(_near(one.reshape(-1), other.reshape(-1)).all())
+
+
+def _near(numbers: Array, rows: Array) -> Array:
+    greatest = np.abs(rows, where=np.isfinite(rows), out=np.zeros(rows.shape)).max(axis=-1, initial=0.0, keepdims=True)
+    return np.isclose(numbers, rows, rtol=1e-4, atol=1e-6 * greatest, equal_nan=True)

@@ -14,7 +14,7 @@ from places import KIT
 
 from autograder.checking.fault_lines import excerpt, fault_lines
 from autograder.checking.repairs import Text
-from autograder.checking.values import Watching
+from autograder.checking.values import Known, Watching
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
@@ -71,6 +71,10 @@ def kl_expected_gradients(logits, ref_log_probs):
         ("torch.sqrt(x * y / old)", "torch.sqrt(y / old) * x"),
         ("x.exp().sum(-1).log()", "x.logsumexp(-1)"),
         ("y.detach()", "(unused if unused is not None else y.detach())"),
+        ("y", "copy.deepcopy(y)"),
+        ("(y, x)", "y.T, x"),
+        ("y + a * x - b", "y + a * (x - b)"),
+        ("f(x, old=None)", "f(x, old=old)"),
     ],
 )
 def test_change_that_undoes_a_usual_mistake_is_tried(wrong: str, right: str) -> None:
@@ -80,6 +84,12 @@ def test_change_that_undoes_a_usual_mistake_is_tried(wrong: str, right: str) -> 
     no_brackets = str.maketrans("", "", "()")
     tried = {changed.split("    z = ")[-1].split("\n")[0].translate(no_brackets) for changed in texts}
     assert right.translate(no_brackets) in tried
+
+
+def test_call_of_a_loop_is_tried_before_it() -> None:
+    text = Text("def f(x):\n    for y in x:\n        x = g(f(y)) + 1\n        h(x)\n    return x\n", "f")
+    texts = (repair.source() for repair in text.repairs((), (), "values") if repair.line == 3)
+    assert any("= f(y)\n    for y in x:\n        x = g(kept_before_the_loop) + 1" in changed for changed in texts)
 
 
 def test_second_change_of_a_statement_is_tried_too() -> None:
@@ -141,6 +151,7 @@ def test_value_of_the_solution_tells_the_line_where_there_is_one() -> None:
         "return [y * 2 for y in x if y] + [*x, *(1 for _ in x)]",
         "return f'{x[0]:>{x[1]}}' + str(x[:1]) + str({'a': x, **{}})",
         "match x:\n        case [int(), first]:\n            return first\n        case _:\n            return None",
+        "y = x\n    y += [3]\n    return x, y",
         "class A(list):\n        def __init__(self):\n            super().__init__(x)\n    return A()",
         "g = lambda y=1, *z: y + len(z)\n    x[1] += (k := g(3, 4))\n    return x, k, -k, not x",
         "def g():\n        y = yield 3\n        yield y\n    return list(g())",
@@ -165,6 +176,8 @@ def test_values_are_those_of_each_time_and_can_be_exchanged() -> None:
     described, numbers = watch.observed()
     assert [product, [2]] in described
     assert numbers.size == sum(math.prod(shape) for _, shape in described)
+    assert not Known([np.array([[1.0, 2.0], [30.0, 40.0]])]).holds(np.array([3.0, 6.0]))
+    assert Known([np.array([[1.0, 2.0], [30.0, 40.0]])]).holds(np.array([40.0, 30.0]))
     watch.numbers.clear()
     watch.instead = {product: np.array([5.0, 7.0])}
     assert module["f"]([1, 2]) == [5, 7]
