@@ -335,7 +335,7 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     },
     ("a", "a   int[n]", "return np.unique(a)"): {"returns": "int[axis0]"},
     ("a", "a   float[batch dim]", "return np.zeros(len(a) + 1)"): {"returns": "float[axis0]"},
-    ("a", "a   float[n]", "return a > 0"): {"returns": "int[n]"},
+    ("a", "a   float[n]", "return a > 0"): {"returns": "bool[n]"},
     ("a, scale=2.0, clip=None, *, by=1", "a   float[n]", "return a * scale * by"): {"returns": "float[n]"},
     ("a, clip: float = None", "a   float[n]", "return a * (1 if clip is None else clip)"): {
         "returns": "float[n]", "further_draws": {"clip_none": ("clip", "None")},
