@@ -117,6 +117,7 @@ def test_exam_prints_what_the_documents_show(real: tuple[Assignment, subprocess.
 # A toy kit
 
 
+@pytest.mark.long
 def test_results_are_kept_until_something_changes(kit: Path, tmp_path: Path) -> None:
     """And stored answers of mistakes are judged as a run of them is."""
     told: list[tuple[int, int]] = []

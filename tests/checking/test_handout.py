@@ -111,6 +111,7 @@ def test_handout_without_its_records_renews_nothing(kit: Path, begun: Path, plac
     assert {name: data for name, data in files_in(begun).items() if not name.startswith("newer")} == before
 
 
+@pytest.mark.long
 def test_renamed_function_is_named_to_whoever_has_the_old(kit: Path, begun: Path) -> None:
     old_names = (RENAMED.format("bump", "ramp"), RENAMED.format("bump-values", "ramp-values"))
     newer = unpacked(released(kit, ("hidden = []\n", "hidden = []\n" + "".join(old_names))), begun / "newer")
