@@ -212,7 +212,7 @@ class Search:
         for expression, seen in values[first].items():
             alike: dict[bytes, list[dict[str, Array]]] = {}
             for number, array in right[first].items() if expression in watching.parts else ():
-                if array.size == seen.size and not close(array, seen):
+                if array.size == seen.size and not close(array.reshape(-1), seen.reshape(-1)):
                     by_case = {
                         key: right[key][number].reshape(values[key][expression].shape)
                         for key in keys

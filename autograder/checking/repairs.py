@@ -51,7 +51,6 @@ unary       A and B; A or B; A if C else B -> A; B
 turned      A - B -> B - A
 turned      A / B -> B / A
 turned      A * B / C -> A / C * B
-turned      A if B else C -> C if B else A
 share       A / B -> A / (B - 1); A / (B + 1)
 brackets    A * B + C -> A * (B + C)
 brackets    A * B - C -> A * (B - C)
@@ -132,6 +131,7 @@ SHARES: dict[str, float] = {
     "removed": 2, "swapped": 2, "index": 2, "handed": 1.5, "uncalled": 1.5, "named": 1.5, "combined": 1.5,
     "modulo": 1.5, "more": 0.7, "shifted": 0.15, "turned": 0.2, "finite": 0.4,
 }  # fmt: skip
+LATE = ("minus", "divided")  # what is missing is usually the result's
 PAIRED = frozenset("turned operator compared unary constant renamed axis operand share".split())  # noqa: SIM905
 # Kinds that are likely after some failures only, failures after which some kinds only are, and words of a hint that
 # make a kind likely
@@ -289,7 +289,7 @@ class Text:
             if repair.kind in ("finite", "shifted"):  # what must not overflow is guarded where it does, late
                 return share, repair.line
             place = (1 + min(3, told[repair.line]) * self.is_long) * (3 if repair.line in alone else 1)
-            later = repair.line if repair.kind == "minus" else 0  # a sign that is missing is usually the result's
+            later = repair.line if repair.kind in LATE else 0
             return share * place * (10 if repair.line in marked else 1), later
 
         return sorted(repairs, key=promise, reverse=True)
@@ -391,11 +391,15 @@ class Text:
                     yield from (instead("constant", other) for other in self._constants if other != name)
             case ast.Attribute(value=inner, attr=attr):
                 yield from (instead("renamed", f"{_text(inner)}.{other}") for other in _alike(attr))
-            case ast.Subscript(value=inner, slice=ast.Name() | ast.Constant() as index):
-                yield from (instead("index", f"{_text(inner)}[{name}]", f"{_text(index)} {name}") for name in few)
             case ast.Call():
                 yield from self._of_call(node, names)
                 yield from self._swaps([*node.args], [keyword.value for keyword in node.keywords])
+            case ast.Dict(keys=[ast.Constant() as first, *_] as keys):
+                lines, (start, _) = {getattr(key, "value", ""): key.lineno for key in keys if key}, self._span(first)
+                for at, name in enumerate(names):
+                    if name not in lines:  # a parameter is missed after those before it
+                        line = next((lines[other] for other in names[at::-1] if other in lines), first.lineno)
+                        yield "handed", line, [Edit(start, start, f"{name!r}: {name}, ")], name
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 yield from self._swaps(elements)
         is_argument = isinstance(owner, ast.Call) and not is_called
@@ -430,7 +434,7 @@ class Text:
             added += [("axis", f"{keep}=True", "")] if keep not in given else []
         if called in ("std", "var", "std_mean", "var_mean") and not given & {"unbiased", "ddof", "correction"}:
             added += [("axis", f"{ddof}={number}", "") for number in (0, 1)]
-        if isinstance(node.func, ast.Name):
+        if isinstance(node.func, ast.Name) and None not in given:
             added += [("handed", f"{name}={name}", name) for name in names if name not in given]
         for kind, text, name in added:
             earlier = names[: names.index(name)] if name else ()  # a parameter is missed after those before it

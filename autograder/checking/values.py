@@ -117,14 +117,10 @@ class Known:
         if lowest == greatest and abs(greatest) <= SMALL and float(greatest).is_integer():
             return True
         rows = self._rows.get(array.size, np.zeros((0, array.size)))
-        return bool(_near(np.sort(array, None), rows).all(axis=1).any())
+        return bool(close(np.sort(array, None), rows).any())
 
 
-def close(one: Array, other: Array) -> bool:
-    """Tell whether two arrays of one shape agree as far as rounding goes."""
-    return bool(_near(one.reshape(-1), other.reshape(-1)).all())
-
-
-def _near(numbers: Array, rows: Array) -> Array:
+def close(numbers: Array, rows: Array) -> Any:
+    """Tell of each row whether these numbers agree with it as far as rounding goes."""
     greatest = np.abs(rows, where=np.isfinite(rows), out=np.zeros(rows.shape)).max(axis=-1, initial=0.0, keepdims=True)
-    return np.isclose(numbers, rows, rtol=1e-4, atol=1e-6 * greatest, equal_nan=True)
+    return np.isclose(numbers, rows, rtol=1e-4, atol=1e-6 * greatest, equal_nan=True).all(axis=-1)

@@ -75,6 +75,7 @@ def kl_expected_gradients(logits, ref_log_probs):
         ("(y, x)", "y.T, x"),
         ("y + a * x - b", "y + a * (x - b)"),
         ("f(x, old=None)", "f(x, old=old)"),
+        ("f(**{'x': x, 'b': b})", "f(**{'a': a, 'x': x, 'b': b})"),
     ],
 )
 def test_change_that_undoes_a_usual_mistake_is_tried(wrong: str, right: str) -> None:
@@ -181,6 +182,14 @@ def test_values_are_those_of_each_time_and_can_be_exchanged() -> None:
     watch.numbers.clear()
     watch.instead = {product: np.array([5.0, 7.0])}
     assert module["f"]([1, 2]) == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "lines"), [((8, 12), {4}), ((9, 11, 12), {0, 4}), ((), {4}), ((0, 1, 3), {4}), ((5, 8, 12), {4})]
+)
+def test_lines_of_an_expression_are_those_of_what_is_unknown(unknown: tuple[int, ...], lines: set[int]) -> None:
+    watching = Watching("def f(x, y):\n    z = x * y\n    z -= y\n    return (x + y) * (z + 1)\n", {1}, ())
+    assert (watching.lines_of(12, unknown), watching.lines_of(5, unknown)) == (lines, {3})
 
 
 @pytest.mark.long
