@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -103,7 +104,7 @@ class Oracle:
         known |= {name: functools.partial(counted, name) for name in self.formulas}
         arguments = {name: known[name] for name in params["arguments"]}
         returned = self._asked(self.function, arguments)
-        if returned is None:
+        if returned is None and not re.search(r"\breturn +\S", inspect.getsource(getattr(self.module, self.function))):
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
         if params.get("plain"):
             return {"result": self.as_it_is(returned)}

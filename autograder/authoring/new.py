@@ -49,6 +49,7 @@ from autograder.grading.assignment import OTHER_PACKAGES, PACKAGES, Assignment, 
 from autograder.sandbox.calls import Array, Program, Request
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.notebook import DEFINITIONS
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 SECTIONS = {  # what is graded by a driver → section of the guide that has an example; the last is for all else
@@ -106,6 +107,7 @@ ITEMS = {  # end of an id → points in proportion, title, hint
     "form": (1, "the form of {}", "What comes back, and what do the caller's arguments hold afterwards?"),
 }  # fmt: skip
 EXAMPLE_NAME, EXAMPLE_TITLE = "three_functions", "Three functions"  # of the guide, in NumPy
+AWAITED = "async: a plain function that calls asyncio.run can be"
 PARTS = ("solution", "fixtures", "handout")
 REPLACED = "replaced"  # the folder of a course that `new --replace` moves an assignment into
 
@@ -209,7 +211,7 @@ class SourceFunction:
         items = {
             "values": [*values, *([] if "function" in self.shapes.values() else ["state"])],
             "gradient": ["gradient"] if self.leaves else [],
-            "form": ["dtype", "kind", "unmodified", "signature"],
+            "form": [*([] if self.values == "python" else ["dtype"]), "kind", "unmodified", "signature"],
         }
         return {kind: laws for kind, laws in items.items() if {*laws} - self.off.keys()}
 
@@ -260,7 +262,7 @@ def parse_solution(text: str, path: Path) -> Solution:
     tree = ast.parse(text)
     nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     others = []
-    for kind, what, result in ((ast.ClassDef, "a class", "a class"), (ast.AsyncFunctionDef, "async", "a coroutine")):
+    for kind, what, result in ((ast.ClassDef, "a class", "a class"), (ast.AsyncFunctionDef, AWAITED, "a coroutine")):
         if names := [f"{node.name} ({what})" for node in tree.body if isinstance(node, kind)]:
             others.append(f"{', '.join(names)}: {guide(result)}")
     if not nodes:
@@ -276,9 +278,10 @@ def parse_solution(text: str, path: Path) -> Solution:
     values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
     functions = tuple(_function(node, constants, values, path) for node in nodes)
     lines = text.splitlines()
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
-    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
-    for node in sorted([*nodes, *methods], key=lambda node: node.lineno, reverse=True):  # marks around unmarked bodies
+    public = [node for node in tree.body if isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
+    parts = [part for node in public for part in (node.body if isinstance(node, ast.ClassDef) else [node])]
+    marked = [part for part in parts if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for node in sorted(marked, key=lambda node: node.lineno, reverse=True):  # marks around unmarked bodies
         body, last = node.body[ast.get_docstring(node) is not None :], node.end_lineno or 0
         if body and not any(line.strip() == BEGIN for line in lines[node.lineno - 1 : last + 1]):
             first, column = body[0].lineno - 1, body[0].col_offset
@@ -430,7 +433,8 @@ def _note_what_comes_back(solution: Solution, function: SourceFunction, sandbox:
             # Of the first part, where there are several
             function.leaves = [leaf for leaf in floats if any(np.any(one.get(f"gradient {leaf}", 0)) for one in seen)]
     if not parts and (kind == "nothing" or (result == kind and kind != "text")):
-        raise FixtureError(f"it returns {kind}; {guide(kind)}, says how that is graded")
+        holds = " with something in it that is no number or text" if re.match("a (tuple|list|dict)", kind) else ""
+        raise FixtureError(f"it returns {kind}{holds}; {guide('' if holds else kind)}, says how that is graded")
     if not parts:
         return  # it is compared as it is
     arrays = [one for several in parts.values() for one in several if isinstance(one, np.ndarray)]
@@ -636,7 +640,7 @@ def _examine(assignment: Assignment, functions: Sequence[SourceFunction], sandbo
             check_draft(draft)
             check_solution(assignment, [case_of(item, draft, planned.visibility)], {draft.case: draft}, sandbox)
         except Exception as error:  # NumPy's own, too, of arguments that a law changed
-            return " ".join(str(error).removeprefix(f"{planned.case}: ").split())[:120]
+            return " ".join(str(error).removeprefix(f"{planned.case}: ").split())
         return ""
 
     for item in assignment.items:

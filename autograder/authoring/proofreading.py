@@ -72,9 +72,8 @@ def reading_faults(folder: Path) -> list[Fault]:
     module = solution / f"{data.get('module')}.py"
     tree = _parsed(module, faults)
     faults += _python_faults(module, tree, packages)
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     graded = [entry for table in ("item", "curve") for entry in _entries(data, table)]
-    faults += _item_faults(folder / "items.toml", text, data, solution, defined)
+    faults += _item_faults(folder / "items.toml", text, data, solution, tree)
     faults += _drawing_faults(path := folder / f"{DRAWS}.py", _parsed(path, faults), graded)
     if (solution / EXTRAS).is_file():
         text, extras = read_toml(solution / EXTRAS, faults)
@@ -125,10 +124,9 @@ def _entries(data: Mapping[str, Any], table: str) -> list[Mapping[str, Any]]:
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def _item_faults(
-    path: Path, text: str, data: Mapping[str, Any], solution: Path, defined: Sequence[str]
-) -> Iterator[Fault]:
-    """Find what does not fit in items.toml: to its form, the folder, the solution."""
+def _item_faults(path: Path, text: str, data: Mapping[str, Any], solution: Path, tree: ast.Module) -> Iterator[Fault]:
+    """Find what does not fit in items.toml: to its form, the folder, the solution's text."""
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     for fault in faults_in(data):
         yield Fault(path, line_in(text, fault.table, fault.place, fault.key), fault.what)
     name, module = data.get("assignment"), data.get("module")
@@ -148,8 +146,11 @@ def _item_faults(
             named = [("function", entry.get("function")), *(("calls", name) for name in _texts(entry.get("calls")))]
             for key, function in named:
                 if defined and isinstance(function, str) and function.isidentifier() and function not in defined:
-                    what = f"{key}: the solution does not define {function}"
+                    what = f"{key}: the solution does not define {function} as a plain function or a class"
                     yield Fault(path, line_in(text, table, place, key), what, likely(function, defined))
+            if table == "item" and entry.get("id") in [other.get("function") for other in _entries(data, table)]:
+                what = f"id: {entry['id']!r} is the name of a function's cell in the notebook"
+                yield Fault(path, line_in(text, table, place, "id"), what, f"another one, such as {entry['id']}-values")
             hints = entry.get("hints")
             for key in sorted({*hints} & {*KEYS["item"]} - {*entry}) if isinstance(hints, dict) else ():
                 line = line_in(text, table, place)

@@ -24,7 +24,7 @@ def renamed_files(assignment: Assignment, old: str, new: str) -> dict[Path, str]
     if not is_item and old not in assignment.functions:
         known = ", ".join([*(item.id for item in assignment.items), *assignment.functions])
         raise UsageError(f"There is no item and no graded function {old!r} in {assignment.name}. There are {known}.")
-    if new in (items if is_item else defined):
+    if new in (*items, *defined):
         raise UsageError(f"{new!r} is the name of another one.")
     if is_item and not SLUG.fullmatch(new):
         raise UsageError(f"An item's id is made of small letters, digits and single dashes; {new!r} is not.")

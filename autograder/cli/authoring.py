@@ -114,10 +114,10 @@ def rename(
     """Give an item or a function another name, wherever the assignment's files say it, and make the fixtures anew."""
     chosen = find_assignment(options.course(), assignment)
     files = renamed_files(chosen, old, to)
-    print(f"Grades, decisions and policies made before this name it {old} still: grade again, and edit what you wrote.")
-    print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
     with status("making the fixtures anew"):
         write_all(files, lambda: regenerate_into(chosen.folder, chosen.folder))
+    print(f"Grades, decisions and policies made before this name it {old} still: grade again, and edit what you wrote.")
+    print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
     print(f"{old} is {to} in {counted(len(files), 'file')}; the fixtures are made anew.")
     if chosen.handout.is_dir():
         print(f"Now: autograder release --assignment {chosen.name}.")
@@ -217,7 +217,8 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         points, most = exam.points(family)
         earned = "not graded" if points is None else number(points)
         console.print(f"{name}: {earned} of {number(most)} points", highlight=False)
-    console.print(exam_table(exam.mistakes, assignment))
+    tried = {fate.variant.function for fate in exam.fates}  # of one function, where --function names it
+    console.print(exam_table(exam.mistakes, [name for name in assignment.functions if name in tried]))
     console.print(answers_table(exam))
     if costs:
         table = table_of(
@@ -239,10 +240,10 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")
 
 
-def exam_table(mistakes: Sequence[Fate], assignment: Assignment) -> Table:
+def exam_table(mistakes: Sequence[Fate], functions: Sequence[str]) -> Table:
     """Show how the catalogue of mistakes fared, by function."""
     rows = []
-    for name in (*assignment.functions, ""):
+    for name in (*functions, ""):
         fared = _fared([fate for fate in mistakes if name in ("", fate.variant.function)])
         rows.append([short_name(name) if name else "all", *map(str, fared.values())])
     headings = ("function", "tried", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere")

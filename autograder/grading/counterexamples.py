@@ -314,7 +314,7 @@ class Drawing:
     def of(cls, assignment: Assignment) -> Drawing | None:
         """Read them; None where there are none, as in a handout."""
         folder = assignment.folder
-        names = ("oracle", "cases", *DRAWING)
+        names = ("oracle", "cases", "probes", *DRAWING)
         paths = [path for name in names for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py")))]
         sources = {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths if path.is_file()}
         if not any(Path(path).parts[0].removesuffix(".py") in DRAWING for path in sources):

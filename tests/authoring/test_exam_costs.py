@@ -14,6 +14,7 @@ from autograder.authoring.exam.fates import Fate
 from autograder.authoring.exam.mutants import Variant
 from autograder.authoring.exam.selfcheck import Exam
 from autograder.cli.authoring import answers_table, exam_table, say_exam
+from autograder.cli.terminal import short_name
 from autograder.grading.assignment import Assignment, Item
 
 WHOLE = tuple(Fate(Variant(family, family, "", "")) for family in ("solution", "handout"))
@@ -43,6 +44,9 @@ def test_tables_of_an_exam_fit_the_terminal(assignment: Assignment, width: int) 
     for function in assignment.functions:
         assert text.count(function.removeprefix("compute_").removeprefix("run_")) >= 2
     assert text.count("81 %") == len(fates)
+    say_exam(Exam((*WHOLE, fates[0])), assignment, console, title=False, costs=False)
+    rows = re.findall(r"^ (\w+) +1 ", console.export_text(), re.MULTILINE)  # of functions that were tried alone
+    assert rows == [short_name(assignment.functions[0]), "all"]
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -82,5 +86,5 @@ def test_share_is_of_the_mistaken_functions_points() -> None:
 def test_table_counts_mistakes_by_naming() -> None:
     rows = [(6, 0, "own"), (6, 0, "other", "own"), (3, 1, "other"), (0, 0)]
     fates = [fate(MISTAKE, {"a": 9.0}, {"a": lost, "b": spilt}, *names) for lost, spilt, *names in rows]
-    table = exam_table(fates, TOY)
+    table = exam_table(fates, TOY.functions)
     assert [list(column.cells)[-1] for column in table.columns] == ["all", "4", "3", "2", "1", "1", "1"]

@@ -17,6 +17,7 @@ from autograder.grading.assignment import load_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker.worker import FRESH_SEED
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import FixtureError
 
@@ -85,10 +86,10 @@ def extend(words, more):
 # functions.py
 Function(
     "extend",
-    {"words": "other", "more": "other"},
+    {"words": "int[word]", "more": "other"},
     {"words afterwards": None},
-    sizes={},
-    draws={"usual": lambda rng: {"words": [1, 2], "more": rng.permutation(4).tolist()}},
+    sizes={"word": (1, 2, 3)},
+    draws={"usual": lambda rng, word: {"words": rng.permutation(word), "more": rng.permutation(4).tolist()}},
     values="python",
 )
 
@@ -98,6 +99,34 @@ def extend(words, more):
 ```
 
 *Laws:* `values`, `unmodified`, `signature`.
+""",
+    "an answer that may be None": """
+```python
+# solution
+def place_of(word, words):
+    return words.index(word) if word in words else None
+
+# functions.py
+Function(
+    "place_of",
+    {"word": "other", "words": "other"},
+    None,
+    sizes={},
+    draws={
+        "usual": lambda rng: {"word": "b", "words": ["a", "b"]},
+        "absent": lambda rng: {"word": "c", "words": ["a", "b"]},
+    },
+    values="python",
+)
+
+# oracle.py
+def place_of(word, words):
+    for place, other in enumerate(words):
+        if other == word:
+            return place
+```
+
+*Laws:* `values`, `unmodified`, `signature`. *Draws:* `usual`, `absent`.
 """,
     "dictionaries as arguments": """
 ```python
@@ -142,6 +171,7 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "parts of several kinds": ("    del queue[:limit]", ""),
     "an argument that may be None": ("out=out", ""),
     "a list that grows": ("words.extend(more)", "more.extend(words)"),
+    "an answer that may be None": ("else None", "else -1"),
     "dictionaries as arguments": ("if at == row", "if at == str(row)"),
 }
 IMPORTS = {  # of each file, besides those that the chapter leaves out
@@ -234,14 +264,39 @@ def test_example_of_a_kind_goes_through_a_term(kind: str, tmp_path: Path, sandbo
     check_graded(folder, tmp_path / "term", kind, solution, sandbox)
 
 
-def test_optional_argument_that_no_case_leaves_out_is_refused(tmp_path: Path, sandbox: Sandbox) -> None:
-    kind = "Truth values, masks, None"
-    line = '    defaults={"bound": None},\n'
-    assert line in SECTIONS[kind]
-    folder, _ = built(kind, SECTIONS[kind].replace(line, ""), tmp_path)
-    with pytest.raises(FixtureError, match="no case leaves out bound of above"):
+def test_driver_that_fails_hidden_cases_alone_is_shown_to_paste(tmp_path: Path, sandbox: Sandbox) -> None:
+    folder, solution = built("Functions as results", EXAMPLES["Functions as results"], tmp_path)
+    regenerate(load_assignment(folder), folder, sandbox=sandbox)
+    wrong = solution.replace("second(first(x))", "second(first(x)) + (1 < x < 1.2) * (x != 1.1)")
+    grader = Grader.of(load_assignment(folder), read_fixtures(load_assignment(folder)))
+    (item,) = grader.grade(Submission("ada", "ada/kind.py", "", wrong), sandbox).items
+    assert item.fails_unseen
+    assert "composed = compose(first, second)\n[composed(value) for value in values]\n" in item.counterexample
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "told"),
+    [
+        ("Truth values, masks, None", '    defaults={"bound": None},\n', "", "no case leaves out bound of above"),
+        (
+            "Truth values, masks, None",
+            '    falsy={"bound": 0.0},\n',
+            "",
+            "all has the law falsy, which adds no case to",
+        ),
+        ("a list that grows", "return [*words, *more]", "[*words, *more]", "the oracle extend returns nothing"),
+        ("a list that grows", "`values`", "`values`, `state`", "of what comes back the law `state` sees nothing"),
+    ],
+)
+def test_declaration_that_could_not_grade_is_refused(
+    kind: str, right: str, wrong: str, told: str, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    assert right in EXAMPLES[kind]
+    folder, _ = built(kind, EXAMPLES[kind].replace(right, wrong), tmp_path)
+    with pytest.raises(FixtureError, match=told):
         regenerate(load_assignment(folder), folder, sandbox=sandbox)
 
 
 def test_each_kind_of_the_chapter_is_tried() -> None:
     assert EXAMPLES.keys() == WRONG.keys()
+    assert f" {FRESH_SEED}:" in SECTIONS["Seeded generators"]

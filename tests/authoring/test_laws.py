@@ -11,6 +11,7 @@ import pytest
 from places import KIT
 from toy_kit import made_once, regenerate_into
 
+from autograder.authoring.laws.declaration import SHAPE
 from autograder.authoring.laws.laws import LAWS
 from autograder.grading.assignment import load_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -482,6 +483,8 @@ def test_table_in_the_guide_is_of_the_laws() -> None:
     assert dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", GUIDE, re.MULTILINE)) == {
         law.name: law.sentence for law in LAWS.values()
     }
+    (types,) = re.findall(r"^An argument is (.*?)\n\n", GUIDE, re.MULTILINE | re.DOTALL)
+    assert {*re.findall(r'`"(\w+)', types)} == {*re.findall("[a-z]+", SHAPE.pattern)}
 
 
 def test_every_law_has_habits() -> None:

@@ -112,7 +112,18 @@ def test_items_prints_a_row_for_each_item(course: Path) -> None:
     assert ["softmax-values", "what", "softmax", "returns", "28"] in [row[:5] for row in rows]
 
 
-FIRSTS = "def first(words: list[str]):\n    return words[0]\n"
+FIRSTS = """\
+def first(words: list[str]):
+    return words[0]
+
+
+def planted(tree: "Tree", depth=1):
+    return tree.depth + depth
+
+
+async def awaited(word):
+    return word.upper()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +139,13 @@ def test_draw_that_the_solution_refuses_is_left_out_with_a_todo(firsts: Path) ->
     assert "# TODO: no draw empty, for" in declared
     assert "IndexError: list index out of range" in declared
     assert find_assignment(firsts).items[0].draws == ("usual", "repeated", "anagrams")
+
+
+def test_function_that_is_not_graded_keeps_no_other_from_it_and_its_body_from_students(firsts: Path) -> None:
+    assert [item.id for item in find_assignment(firsts).items] == ["first-values"]
+    handout = (firsts / "handout" / "firsts" / "firsts.py").read_text()
+    assert handout.count("raise NotImplementedError") == 3
+    assert "upper" not in handout
 
 
 def test_replace_starts_again_and_loses_nothing(firsts: Path, tmp_path: Path) -> None:
@@ -196,6 +214,7 @@ def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_its_
         ("rename softmax-values soft+max", "An item's id is made of small letters"),
         ("rename softmax soft-max", "no name of a function"),
         ("rename softmax incremental_mean", "is the name of another one"),
+        ("rename softmax-values softmax", "is the name of another one"),
         ("new", "Give a name and a solution"),
         ("new Great-Name --from s.py", "'Great-Name' cannot be a module's name"),
         (f"new {NAME} --from s.py", "is there already: nothing was written"),
@@ -290,11 +309,11 @@ def test_bodies_without_markers_are_marked_below_their_docstring(margin: str) ->
 
 def test_methods_and_bodies_beside_def_are_marked() -> None:
     text = parse_solution(
-        "class A:\n    b: int\n    def f(self): return 1\n\n\ndef g(x): return x\n", Path("s.py")
+        "class A:\n    b: int\n    async def f(self): return 1\n\n\ndef g(x): return x\n", Path("s.py")
     ).text
     marked = ["    ### BEGIN SOLUTION", "    return x", "    ### END SOLUTION"]
     assert text.splitlines()[-4:] == ["def g(x):", *marked]
-    assert text.splitlines()[2:6] == ["    def f(self):", *(f"    {line}".replace("x", "1") for line in marked)]
+    assert text.splitlines()[2:6] == ["    async def f(self):", *(f"    {line}".replace("x", "1") for line in marked)]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +325,7 @@ def test_methods_and_bodies_beside_def_are_marked() -> None:
         (
             "s.py",
             b"async def f(x):\n    return x\n\n\nclass C: ...\n",
-            'by itself; C (a class): fixtures/README.md, "Classes"; f (async): fixtures/README.md, "Other objects"',
+            'by itself; C (a class): fixtures/README.md, "Classes"; f (async: a plain function that calls asyncio',
         ),
         ("s.py", b"def f(*x):\n    return x\n", "f cannot be graded: a declaration names each argument"),
         ("s.py", b'def f(x):\n    """Nothing."""\n', "s.py:1: f has no body to mark"),
@@ -354,6 +373,10 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a: list[str]", "", "a.sort()"): {"returns": {"a afterwards": "other"}, "kind": "nothing"},
     ("a", "a   float[n]", "print(a)"): {"problem": 'it returns nothing; fixtures/README.md, "Plots and printed text"'},
     ("a", "a   float[n]", "return object()"): {"problem": "it returns a object"},
+    ("a", "a   float[n]", "return 1j, -1j"): {
+        "problem": "it returns a tuple of 2 with something in it that is no number or text; fixtures/README.md"
+        ', "Other objects", says how',
+    },
     ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},
     ("a", "a   float[n]", "return np.log(a * 0)"): {"problem": "it returns nan, which no answer equals, or what"},
     ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is"},

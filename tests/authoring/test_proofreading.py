@@ -83,9 +83,11 @@ OF_TEXT = [
     Slip(ITEMS, 'id = "ramp-values"', 'id = "rämp-values"', "items.toml:8", "'rämp-values'"),
     Slip(ITEMS, 'id = "ramp-values"\n', "", "items.toml:7", "'id' .* is missing"),
     Slip(ITEMS, "points = 6", 'points = 6\ncalls = "shift"', "items.toml:12", "'calls' .* list of text, .* 'shift'"),
-    Slip(ITEMS, "points = 6", 'points = 6\ncalls = ["shit"]', "items.toml:12", "does not define shit; 'shift'"),
+    Slip(ITEMS, "points = 6", 'points = 6\ncalls = ["shit"]', "items.toml:12", "does not define shit .*; 'shift'"),
     Slip(ITEMS, 'id = "shift-values"', 'id = "ramp-values"', "items.toml:18", "item 'ramp-values' is listed twice"),
-    Slip(ITEMS, 'function = "ramp"', 'function = "rump"', "items.toml:9", "does not define rump; .*'ramp'"),
+    Slip(ITEMS, 'function = "ramp"', 'function = "rump"', "items.toml:9", "does not define rump .*'ramp'"),
+    Slip(ITEMS, 'id = "shift-values"', 'id = "ramp"', "items.toml:18", "'ramp' is .* a function's cell .*; .*ramp-v"),
+    Slip(MODULE, "def shift(x", "async def shift(x", "items.toml:19", "does not define shift as a plain function or"),
     Slip(ITEMS, 'function = "ramp"', 'function = "the ramp"', "items.toml:9", "no name in Python"),
     Slip(ITEMS, "scaled above 0, nothing", "scaled | nothing", "items.toml:10", "break the table"),
     # items.toml: numbers, hints, cases, layout

@@ -38,6 +38,7 @@ from autograder.authoring.handout.notebook import (
 from autograder.checking.handout import with_records, write_handout
 from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.submissions.notebook import DEFINITIONS
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import ENGINE, write_atomically
 from autograder.vocabulary.text import number
@@ -152,13 +153,13 @@ def stub(source: str, assignment: Assignment) -> str:
             raise ReleaseError(f"Line {count} of {module}: {marker!r} has no partner.")
     if len(markers) % 2:
         raise ReleaseError(f"Line {markers[-1][0]} of {module}: an answer has no {END!r}.")
-    defined = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    defined = [node for node in ast.walk(ast.parse(source)) if isinstance(node, DEFINITIONS)]
     replaced: set[str] = set()
     kept: list[str] = []
     for count, (line, place) in enumerate(lines, 1):
         if place == "begin":
             around = [node for node in defined if node.lineno <= count <= (node.end_lineno or 0)]
-            names = [node.name for node in around if isinstance(node, ast.FunctionDef)]  # the innermost last
+            names = [node.name for node in around if not isinstance(node, ast.ClassDef)]  # the innermost last
             if not names:
                 raise ReleaseError(f"Line {count} of {module}: an answer stands outside every function.")
             replaced |= {node.name for node in around}

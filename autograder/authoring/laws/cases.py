@@ -43,6 +43,10 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
     options = {**tolerances, **function.options, **call.options}
     declared = function.parts(arguments)
     parts = declared or {}
+    if function.values == "python":  # what may change its length is a list, and no input
+        grown = [name for name in arguments if parts.get(f"{name} {AFTERWARDS}", "") is None]
+        lists = {name: arguments[name].tolist() for name in grown if isinstance(arguments[name], np.ndarray)}
+        arguments = {**arguments, **lists}
     if unknown := [part for part in planned.parts if part not in (parts or [function.name])]:
         told = f"{planned.case}: its item judges the part {unknown[0]!r} of {function.name}"
         raise Misnamed(told, likely(unknown[0], parts))

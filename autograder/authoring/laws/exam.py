@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,11 +37,14 @@ class Exam:
 
     oracle: ModuleType
     functions: Mapping[str, Function]
+    probes: str
 
     @classmethod
     def of(cls, oracle: ModuleType, *functions: Function) -> Exam:
         """Examine these functions by what the oracle says of them: `EXAM = Exam.of(oracle, …)` in functions.py."""
-        return cls(oracle, {function.name: function for function in functions})
+        probes = Path(sys.modules[oracle.__name__.rpartition(".")[0]].__path__[0], "probes.py")  # may be gone later
+        text = probes.read_text("utf-8") if probes.is_file() else ""
+        return cls(oracle, {function.name: function for function in functions}, text)
 
     def planned(self, assignment: Assignment) -> dict[str, list[Planned]]:
         """List the cases of each item, without drawing anything.
@@ -58,6 +62,9 @@ class Exam:
             return []
         function, laws, draws = self._judging(item)
         planned: dict[str, Planned] = {}
+        if idle := [law for law in laws if not any([*law.calls(function, draws, p)] for p in PLACES.values())]:
+            told = f"{item.id} has the law {idle[0].name}, which adds no case to {function.name}"
+            raise Misnamed(told, "a declaration of what the law is about, or an item without it")
         for name in reversed(item.examples):
             if name not in function.examples:
                 raise Misnamed(f"{item.id} names the example {name!r}", likely(name, function.examples))
@@ -67,7 +74,7 @@ class Exam:
             planned[name] = Planned(name, "public", function, LAWS["values"], call, looked_at, item.parts)
         for (visibility, place), law in itertools.product(PLACES.items(), laws):
             for call in law.calls(function, draws, place):
-                case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
+                case = "-".join([item.id, call.label.replace("_", "-").strip("-"), *(["other"] if place == 2 else [])])
                 looked_at = _looked_at(laws, call)
                 planned.setdefault(case, Planned(case, visibility, function, law, call, looked_at, item.parts))
         if not (planned or item.public or item.hidden):
@@ -150,7 +157,7 @@ class Exam:
             draft.inputs,
             draft.params,
             draft.answer,
-            _driven(draft, function, self.oracle) if function.driver else shown(draft, function),
+            _driven(draft, function, self.probes) if function.driver else shown(draft, function),
             {name: " ".join(listed) for name, listed in axes.items()},
             function.lowest(call.draw) | counts,
             tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed),
@@ -247,9 +254,8 @@ def _words(draft: Draft) -> dict[str, str]:
     return {name: words[name] for name in draft.params["arguments"]}
 
 
-def _driven(draft: Draft, function: Function, oracle: ModuleType) -> dict[str, str]:
+def _driven(draft: Draft, function: Function, probes: str) -> dict[str, str]:
     """Write what a driver does with what the student wrote, as lines to paste: the last one is what it returns."""
-    probes = Path(str(oracle.__file__)).with_name("probes.py").read_text(encoding="utf-8")
     names, lines = driver_in(probes, function.driver)
     words = _words(draft)
     return {"": "\n".join([*(f"{name} = {words[name]}" for name in names if name in words), *lines])}

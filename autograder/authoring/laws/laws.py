@@ -284,7 +284,9 @@ def _one_after_another(function: Function, first: Draft, anew: Anew) -> Draft:
         if len(differing) == len(entries):
             break
     if not calls:
-        raise Refusal(f"{first.case}: no draw gives a further call another answer than the first.", first.case)
+        why = "no draw gives a further call another answer than the first"
+        why = why if written({}, inputs) else "of what comes back the law `state` sees nothing"
+        raise Refusal(f"{first.case}: {why}.", first.case)
     params, probe = {**first.params, "calls": calls}, function.driver or "again"
     return replace(first, probe=probe, inputs=inputs, answer=answer, params=params, free=(*first.free, *inputs))
 
