@@ -124,7 +124,7 @@ def test_guide_followed_step_by_step_makes_an_exam(kit: Path) -> None:
     insert(kit, FOLDER + "items.toml", "", surprise)
     change(kit / FOLDER / "functions.py", "EXAM = Exam.of(oracle, KL)\n", f"{declared}\n{exam}")
     insert(kit, FOLDER + "oracle.py", "", oracle)
-    refused(kit, "the solution does not define compute_surprise; ")
+    refused(kit, "the solution does not define compute_surprise as a")
     module = "solution/policy_gradient/policy_gradient.py"
     insert(kit, module, "", re.sub(r" *### (BEGIN|END) SOLUTION\n", "", solution))
     refused(kit, "No answer is marked in compute_surprise", ("release",))

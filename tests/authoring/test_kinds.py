@@ -113,8 +113,8 @@ Function(
     None,
     sizes={},
     draws={
-        "usual": lambda rng: {"word": "b", "words": ["a", "b"]},
-        "absent": lambda rng: {"word": "c", "words": ["a", "b"]},
+        "usual": lambda rng: {"word": "noon", "words": rng.permutation(["noon", "tea", "a", "stone"]).tolist()},
+        "absent": lambda rng: {"word": "", "words": texts.word_list(rng)},
     },
     values="python",
 )
