@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -101,11 +100,9 @@ def selfcheck(
     cache      the folder where results are kept, to be taken over while nothing has changed
     """
     # Gather
-    with ThreadPoolExecutor(1) as pool:
-        catalogue = pool.submit(known_mistakes, assignment)  # another process, meanwhile:
-        solution, contract, stale = solution_source(assignment), read_contract(assignment), stale_handout(assignment)
-        mutants = mutants_of(solution, assignment.functions, driven(assignment))
-    wrong = [*catalogue.result(), *mutants]
+    catalogue = known_mistakes(assignment)
+    solution, contract, stale = solution_source(assignment), read_contract(assignment), stale_handout(assignment)
+    wrong = [*catalogue, *mutants_of(solution, assignment.functions, driven(assignment))]
     places = defaultdict[tuple[str, str], Iterator[int]](count)  # among those of a function and a family
     sample = [one for one in wrong if next(places[one.function, one.family]) % every == 0]
     answers = right_answer_paths(assignment)[::every]
