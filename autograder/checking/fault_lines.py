@@ -136,7 +136,7 @@ class Search:
         if len(self._source) > MAX_CHARACTERS:
             return {}
         try:
-            text = Text(self._source, self._function, right)
+            text = Text(self._source, self._function, right, self._grader.assignment.untouched_source())
         except UNPARSABLE:
             return {}
         with self._closing:
@@ -229,7 +229,11 @@ class Search:
                 all(mends(key, expression, [array]) == [True] for key, array in by_case.items() if key != first)
                 for by_case in itertools.chain(*itertools.compress(alike.values(), mended))
             ):
-                lines |= watching.lines_of(expression, unknown)
+                its_own = watching.lines_of(expression, unknown)
+                is_later = bool(lines) and (
+                    lines <= its_own or 0 in its_own
+                )  # it may be made of what was mended before
+                lines |= set() if is_later else its_own
                 if len(lines) > 1 or expression in unknown:
                     return lines.pop() if len(lines) == 1 else None
         return min(lines, default=None)

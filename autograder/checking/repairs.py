@@ -207,10 +207,11 @@ class Place(NamedTuple):
 class Text:
     """A student's function with all of the text that it uses, and the ways to change them."""
 
-    def __init__(self, source: str, name: str, right: Collection[str] = ()) -> None:
+    def __init__(self, source: str, name: str, right: Collection[str] = (), given: str = "") -> None:
         """Take from a source what the function of that name reaches; raises one of UNPARSABLE.
 
         right   functions that need no change
+        given   the source as it was handed out: its statements need none, either
         """
         lines = BREAK.split(source)
         body = ast.parse(source).body
@@ -240,13 +241,15 @@ class Text:
                 last = node.end_lineno or first
                 lines[first - 1 : last] = [""] * (last - first + 1)
         self.data = "\n".join(lines).encode()
-        self._name, self._right = name, right
+        self._name, self._right, self._given = name, right, given
         self._lines = lines
         self._starts = [0, *itertools.accumulate(len(line.encode()) + 1 for line in lines)]
+        handed_out = {ast.dump(node) for node in ast.parse(given).body}
         self.units = [
             unit
             for unit in units
             if sum(1 for _ in ast.walk(unit)) <= MAX_NODES and getattr(unit, "name", None) not in right
+            if ast.dump(unit) not in handed_out
         ]
         self._torch = "torch" in source
         self._constants = [each for each in defined if each.isupper()]
@@ -302,7 +305,7 @@ class Text:
                 rounds.setdefault(repair.statement, []).append(repair)
         for first in filter(None, itertools.chain(*itertools.zip_longest(*rounds.values()))):
             lines = range(first.statement.lineno, (first.statement.end_lineno or first.line) + 1)
-            for second in Text(first.source(), self._name, self._right)._changes(lines):
+            for second in Text(first.source(), self._name, self._right, self._given)._changes(lines):
                 if second.kind in PAIRED and second.statement.lineno == first.statement.lineno:
                     yield Repair("pair", first.line, second.statement, second.text, second.edits)
 

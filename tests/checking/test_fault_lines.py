@@ -93,6 +93,12 @@ def test_call_of_a_loop_is_tried_before_it() -> None:
     assert any("= f(y)\n    for y in x:\n        x = g(kept_before_the_loop) + 1" in changed for changed in texts)
 
 
+def test_statement_that_was_handed_out_is_not_at_fault() -> None:
+    given, own = "EPS = 1e-5\n\n", "def f(x):\n    return x / (x + EPS)\n"
+    for handed_out, lines in ((given, {4}), (given.replace("5", "6"), {1, 4})):
+        assert {repair.line for repair in Text(given + own, "f", (), handed_out).repairs((), (), "values")} == lines
+
+
 def test_second_change_of_a_statement_is_tried_too() -> None:
     text = Text("def f(x):\n    share = x / (x + 1)\n    return share\n", "f")
     pairs = text.pairs(text.repairs((), (), "values"))
