@@ -107,7 +107,7 @@ ITEMS = {  # end of an id → points in proportion, title, hint
     "form": (1, "the form of {}", "What comes back, and what do the caller's arguments hold afterwards?"),
 }  # fmt: skip
 EXAMPLE_NAME, EXAMPLE_TITLE = "three_functions", "Three functions"  # of the guide, in NumPy
-AWAITED = "async: a plain function that calls asyncio.run can be"
+AWAITED = "async: an event loop needs sockets, which the sandbox refuses"
 PARTS = ("solution", "fixtures", "handout")
 REPLACED = "replaced"  # the folder of a course that `new --replace` moves an assignment into
 

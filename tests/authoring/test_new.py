@@ -325,7 +325,7 @@ def test_methods_and_bodies_beside_def_are_marked() -> None:
         (
             "s.py",
             b"async def f(x):\n    return x\n\n\nclass C: ...\n",
-            'by itself; C (a class): fixtures/README.md, "Classes"; f (async: a plain function that calls asyncio',
+            'by itself; C (a class): fixtures/README.md, "Classes"; f (async: an event loop needs sockets',
         ),
         ("s.py", b"def f(*x):\n    return x\n", "f cannot be graded: a declaration names each argument"),
         ("s.py", b'def f(x):\n    """Nothing."""\n', "s.py:1: f has no body to mark"),
