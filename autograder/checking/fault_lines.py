@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
+
 from autograder.checking.repairs import LIBRARIES, Repair, Text, words_of
 from autograder.checking.values import Known, Values, Watching, close, values_in
 from autograder.grading.compare import compare
@@ -193,12 +195,12 @@ class Search:
         return {item: min(lines) for item, lines in again.items() if lines} | found
 
     def _line_by_values(self, watching: Watching, failing: Sequence[str], trials: int) -> int | None:
-        """Return the line of the first expression that values of the solution mend, if it is made of right values."""
+        """Return the line of the first unknown expression that values of the solution mend, or the only known one's."""
         right, first = self._right_values(), failing[0]
         if self._failures[first] == "error" or first not in right:
             return None
         values, keys = self._values, [*failing, *(key for key, failure in self._failures.items() if not failure)]
-        known = Known([*self._cases[first].inputs.values(), *right[first].values()])
+        known = Known([*self._cases[first].inputs.values(), *(array for at, array in right[first].items() if at >= 0)])
         unknown = {at for at in watching.parts if at not in values[first] or not known.holds(values[first][at])}
         lines, tried = set[int](), 0
 
@@ -209,10 +211,21 @@ class Search:
             before, after = self._failures[key], [self._failure(key, outcome) for outcome in self._calls(asked)]
             return [not failure or (failure in LATER and before not in LATER) for failure in after]
 
-        for expression, seen in values[first].items():
+        answers = [wanted.array.reshape(-1) for wanted in self._cases[first].expected if wanted.array is not None]
+        for expression in sorted(watching.parts.keys() & values[first].keys(), key=lambda at: (at not in unknown, at)):
+            if len(lines) > 1:
+                break
+            seen = values[first][expression].reshape(-1)
+            is_condition = np.isin(seen, (0, 1)).all()
+            instead = {
+                number: array.reshape(-1)
+                for number, array in right[first].items()
+                if array.size == seen.size and (number >= 0 or is_condition)
+            }
             alike: dict[bytes, list[dict[str, Array]]] = {}
-            for number, array in right[first].items() if expression in watching.parts else ():
-                if array.size == seen.size and not close(array.reshape(-1), seen.reshape(-1)):
+            for number, array in instead.items():
+                is_answer = any(answer.size == array.size and close(array, answer) for answer in answers)
+                if not close(array, seen) and (expression in unknown or not is_answer):
                     by_case = {
                         key: right[key][number].reshape(values[key][expression].shape)
                         for key in keys
@@ -224,19 +237,16 @@ class Search:
             mended = mends(first, expression, [by_case[first] for by_case, *_ in alike.values()])
             tried += len(mended)
             if self._worker is None or tried > trials or time.perf_counter() > self._until:
-                return min(lines, default=None)
+                break
             if any(
                 all(mends(key, expression, [array]) == [True] for key, array in by_case.items() if key != first)
                 for by_case in itertools.chain(*itertools.compress(alike.values(), mended))
             ):
-                its_own = watching.lines_of(expression, unknown)
-                is_later = bool(lines) and (
-                    lines <= its_own or 0 in its_own
-                )  # it may be made of what was mended before
-                lines |= set() if is_later else its_own
-                if len(lines) > 1 or expression in unknown:
-                    return lines.pop() if len(lines) == 1 else None
-        return min(lines, default=None)
+                if expression in unknown:
+                    its_own = watching.lines_of(expression, unknown)
+                    return max(its_own) or None if len(its_own) == 1 else None
+                lines.add(watching.lines[expression])
+        return min(lines) if len(lines) == 1 else None
 
     def _right_values(self) -> dict[str, Values]:
         """Return what the solution's expressions come to in each case; nothing where there is no solution."""
@@ -249,7 +259,10 @@ class Search:
                 search._watch(Text(right.source, self._function))
             if len(search._values) < len(self._requests):  # it may be quicker next time
                 return {}
-            RIGHT_VALUES[key] = search._values
+            RIGHT_VALUES[key] = {  # a condition may be stated the other way round
+                case: values | {~at: 1 - array for at, array in values.items() if np.isin(array, (0, 1)).all()}
+                for case, values in search._values.items()
+            }
         return RIGHT_VALUES.get(key, {})
 
     def _mending(self, repairs: Iterable[Repair], case: str) -> Iterator[tuple[Repair, str]]:

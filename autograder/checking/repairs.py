@@ -84,6 +84,12 @@ transposed  A.T -> A
 dtype       A -> A.float(); A.to(N.dtype); float(A); int(A)
 finite      A -> torch.nan_to_num(A, nan=0.0, posinf=0.0, neginf=0.0)
 minus       A -> -A
+guard       torch.exp(A) / torch.exp(B) -> torch.exp(A - B)
+guard       A.exp() / B.exp() -> (A - B).exp()
+guard       A / B -> A / B.clamp(min=1)
+renamed     itertools.combinations_with_replacement(A, B) -> itertools.product(A, repeat=B)
+axis        A.numel() -> A[..., 0].numel(); A.shape[0]
+swapped     sorted(A, REST)[::-1] -> sorted(A, REST, reverse=True)
 shifted     torch.exp(A) -> torch.exp(A - A.amax(dim=-1, keepdim=True))
 shifted     A.exp() -> (A - A.amax(dim=-1, keepdim=True)).exp()
 masked      A * B -> torch.where(A != 0, B, 0.0); torch.where(B != 0, A, 0.0)
@@ -94,7 +100,7 @@ power       A -> A ** 2; A ** 0.5
 factor      A -> 1 - A; 1 / A; A * 2; A / 2
 divided@Return,Assign,AugAssign,Tuple    A -> A / N
 combined    A -> A / N; A * N; A - N; A + N
-given@Call,Assign        A -> U; U if U is not None else A
+given@Call,Assign        A -> U; U if U is not None else A; range(U)
 summed      A.mean(REST) -> A.sum(-1).mean(REST); A.sum(0).mean(REST); A.mean(0).mean(REST)
 summed      A.sum(REST) -> A.mean(-1).sum(REST); A.mean(0).sum(REST)
 swapped     A, B = C -> B, A = C

@@ -1,9 +1,10 @@
 """Values of a right answer in the place of a student's expressions: where they mend the calls is the fault.
 
 Staff have the course's solution. It runs in a worker of its own on the public cases, whose answers students have, and
-what its expressions come to is kept. In the student's function such values stand in for one expression at a time. The
-first after which the calls are right is where the fault is, if on its line stands all that it is made of and that is no
-value of the solution. Of the solution nothing but these values gets to where student code runs.
+what its expressions come to is kept. In the student's function such values stand in for one expression at a time,
+first for those that come to no value of the solution. The first after which the calls are right is where the fault is,
+if one line holds all that it is made of and that is no value of the solution, either; a name is made where it is
+changed. Of the solution nothing but these values gets to where student code runs.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ class Watching(ast.NodeTransformer):
     text    the source that does
     lines   number of an expression → its line
     parts   number → the numbers of what it is made of; constants are left out, and have none themselves
-    names   numbers of those expressions that are names
+    names   number of an expression that is a name → the name
+    stores  name → each line that changes it, with the expression that it becomes: -1 for a constant, None for others
     """
 
     def __init__(self, source: str, units: Collection[int], modules: Collection[str]) -> None:
         """Watch the definitions that begin on the lines `units`; the names of modules are no values."""
         self.lines: dict[int, int] = {}
         self.parts: dict[int, list[int]] = {}
-        self.names: set[int] = set()
+        self.names: dict[int, str] = {}
+        self.stores: dict[str, list[tuple[int, int | None]]] = {}
         self._modules = modules
         self._bare: ast.AST | None = None  # what is called
         self._open: list[int] = []  # expressions inside the one that is visited
@@ -59,9 +62,16 @@ class Watching(ast.NodeTransformer):
                 self.generic_visit(node),
                 ast.Assign([node.target], self._watched(new, before)),
             ]
+            self._stores(node.target, None)
             del self._open[before:]
             return [ast.copy_location(line, node) for line in lines]
         self.generic_visit(node)
+        if isinstance(node, ast.Assign):
+            values = self._open[before:]
+            for target in node.targets:
+                self._stores(target, [-1, *values][-1] if isinstance(target, ast.Name) else None)
+        elif isinstance(node, ast.AugAssign):
+            self._stores(node.target, None)
         if isinstance(node, ast.stmt):
             del self._open[before:]
         is_index = isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts)
@@ -71,7 +81,7 @@ class Watching(ast.NodeTransformer):
             return node
         assert isinstance(node, ast.expr)
         if isinstance(node, ast.Name):
-            self.names.add(len(self.lines))
+            self.names[len(self.lines)] = node.id
         return self._watched(node, before)
 
     def _watched(self, node: ast.expr, before: int) -> ast.Call:
@@ -81,13 +91,19 @@ class Watching(ast.NodeTransformer):
             self._open[before:] = [number]
         return ast.Call(ast.Name(WATCH, ast.Load()), [ast.Constant(number), node], [])
 
+    def _stores(self, target: ast.expr, value: int | None) -> None:
+        indices = {inner for at in ast.walk(target) if isinstance(at, ast.Subscript) for inner in ast.walk(at.slice)}
+        for at in ast.walk(target):
+            if isinstance(at, ast.Name) and at not in indices:
+                self.stores.setdefault(at.id, []).append((target.lineno, value))
+
     def lines_of(self, expression: int, unknown: Collection[int]) -> set[int]:
-        """Return the lines of an expression and, if it is unknown, of all unknown that it is made of; 0 for a name."""
-        lines = {self.lines[expression]}
-        if expression in unknown:
-            lines |= {0} if expression in self.names else set()
-            lines.update(*(self.lines_of(part, unknown) for part in self.parts[expression] if part in unknown))
-        return lines
+        """Return the lines of an unknown expression and of all unknown that it is made of; 0 for names from nowhere."""
+        if name := self.names.get(expression):
+            stored = self.stores.get(name, [])
+            return {line for line, value in stored if value is None or value in unknown} or {0}
+        parts = (self.lines_of(part, unknown) for part in self.parts[expression] if part in unknown)
+        return {self.lines[expression]}.union(*parts)
 
 
 def values_in(outcome: Outcome) -> Values:
