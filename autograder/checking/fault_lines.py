@@ -212,7 +212,8 @@ class Search:
             return [not failure or (failure in LATER and before not in LATER) for failure in after]
 
         answers = [wanted.array.reshape(-1) for wanted in self._cases[first].expected if wanted.array is not None]
-        for expression in sorted(watching.parts.keys() & values[first].keys(), key=lambda at: (at not in unknown, at)):
+        ran = (at for at in values[first] if at in watching.parts)
+        for expression in sorted(ran, key=lambda at: at not in unknown):  # those first that were first
             if len(lines) > 1:
                 break
             seen = values[first][expression].reshape(-1)
