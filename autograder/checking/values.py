@@ -65,13 +65,16 @@ class Watching(ast.NodeTransformer):
             self._stores(node.target, None)
             del self._open[before:]
             return [ast.copy_location(line, node) for line in lines]
+        match node:
+            case ast.Assign():
+                is_constant = not any(isinstance(inner, ast.Name) for inner in ast.walk(node.value))
+            case ast.AugAssign(target=changed) | ast.Expr(ast.Call(ast.Attribute(changed))):  # as `rows.append(row)`
+                self._stores(changed, None)
         self.generic_visit(node)
         if isinstance(node, ast.Assign):
-            values = self._open[before:]
+            values = [-1, *([] if is_constant else self._open[before:])]
             for target in node.targets:
-                self._stores(target, [-1, *values][-1] if isinstance(target, ast.Name) else None)
-        elif isinstance(node, ast.AugAssign):
-            self._stores(node.target, None)
+                self._stores(target, values[-1] if isinstance(target, ast.Name) else None)
         if isinstance(node, ast.stmt):
             del self._open[before:]
         is_index = isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts)

@@ -25,7 +25,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult
 
 CORPUS = Path(__file__).with_name("wrong_answers.toml")
-RIGHT_SHARE, WRONG_SHARE = 0.65, 0.15  # of the corpus, less than what is reached and more
+RIGHT_SHARE, WRONG_SHARE = 0.75, 0.1  # of the corpus, less than what is reached and more
 FUNCTION = """\
 def f(x, old, mode):
     centered = x - x.mean(dim=-1, keepdim=True)
@@ -172,6 +172,17 @@ def test_watched_source_computes_the_same(body: str) -> None:
     exec(watching.text, watched)
     assert watched["f"]([1, 2]) == plain["f"]([1, 2])
     assert watch.numbers.keys() <= watching.lines.keys()
+
+
+def test_method_that_a_name_is_asked_for_may_change_it_and_no_constant_does() -> None:
+    source = (
+        "def f(x):\n    rows, total = [], np.pi\n    rows = []\n    rows.append(x)\n    total += x\n    return rows\n"
+    )
+    watching = Watching(source, {1}, {"np"})
+    assert {name: [line for line, value in at if value != -1] for name, at in watching.stores.items()} == {
+        "rows": [2, 4],
+        "total": [2, 5],
+    }
 
 
 def test_values_are_those_of_each_time_and_can_be_exchanged() -> None:
