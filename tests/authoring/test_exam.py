@@ -226,7 +226,7 @@ def test_exam_of_a_sample_or_of_one_function_tries_no_other_mistakes(kit: Path) 
     assert "no-kink" not in str(whole)
     assert ["all", "2", "2", "2", "0", "0", "0"] in quick  # a mistake of each function, of three that are known
     assert ["no-kink", "ramp", "6", "6", "100", "%"] in quick
-    assert ["shift", "0", "0", "0", "0", "0", "0"] in ramp
+    assert ["shift"] not in [row[:1] for row in ramp]
     assert "clauses" not in str(ramp).partition("equivalent")[2]  # which need all mistakes
     wrong = toy_kit.autograder(kit, "selfcheck", "--function", "rump")
     assert (wrong.returncode, wrong.stderr) == (2, "autograder: toy does not grade rump; 'ramp' is there.\n")
