@@ -8,7 +8,6 @@ import ntpath
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -148,13 +147,11 @@ def refuse_if_within_reach(readable: Sequence[str]) -> None:
 
 
 def run_in_subprocess(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """Return what `function` returns, or raise what it raises, in a process of its own. All of it must be picklable."""
+    """Return what `function` returns, or raise what it raises, in a fresh interpreter. All of it must be picklable."""
     import multiprocessing  # which `check` need not wait for
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 
-    # A fork has the kit's modules imported; of other threads it would have the locks and nobody to open them
-    can_fork = sys.platform == "linux" and threading.active_count() == 1
-    with ProcessPoolExecutor(1, multiprocessing.get_context("fork" if can_fork else "spawn")) as process:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         try:
             return process.submit(function, *arguments, **named).result()
         except BrokenProcessPool as error:
