@@ -17,6 +17,7 @@ from autograder.authoring.calls import Formula, as_python
 from autograder.authoring.declarations import Draft, check_draft
 from autograder.authoring.faults import Misnamed, Refusal
 from autograder.authoring.laws.declaration import Error, Function
+from autograder.authoring.laws.exam import Exam
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case
 from autograder.grading.wording import without_gradient
@@ -239,7 +240,7 @@ def answered(draft: Draft) -> object:
     return draft.answer(draft.inputs, draft.params)
 
 
-def declared(**more: Any) -> Callable[[], object]:
+def declared(**more: Any) -> Callable[[], Function]:
     return lambda: Function("scaled", {"x": "float[row]"}, "float[row]", {"row": (1, 2, 3)}, {}, **more)
 
 
@@ -258,6 +259,11 @@ LOST = Declared("", "numpy").case("lost", {"x": array(3)}, "entry")
         (declared(tolerances={"usual": {"atol": ""}}), Misnamed, "atol of scaled is '': a number"),
         (declared(options={"sampeld": "often"}), Misnamed, "scaled has the option 'sampeld': 'sampled' is there."),
         (declared(counted=["f"]), Misnamed, "counted of scaled names 'f': one of x."),
+        (
+            lambda: Exam.of(calling, declared(answered={"lost": list})()),
+            Misnamed,
+            "answered of scaled names 'lost'",
+        ),
         (lambda: Error({"x": 0}, "zero"), Misnamed, "mentions is 'zero': a list: mentions=[\"zero\"]"),
         (
             lambda: answered(LOST),

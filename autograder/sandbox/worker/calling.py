@@ -566,6 +566,40 @@ def _is_number(value: Any) -> bool:
 # Stand-ins
 
 
+def answering(student: ModuleType, params: Named) -> contextlib.AbstractContextManager[None]:
+    """Let the student's other functions answer as params["answered"] says, so that a mistake in one costs once.
+
+    params["answered"]   [name, arguments, right result], …: of other arguments, or where a gradient is wanted, the
+                         student's own function is asked. No code enters the sandbox, and no value that a case expects
+    """
+    own, known = vars(student), params.get("answered", ())
+    names = {name for name, *_ in known if callable(own.get(name))}
+    rows = {name: [row[1:] for row in known if row[0] == name] for name in names}
+    return standing_in([student], {name: _answer_of(own[name], rows[name]) for name in names})
+
+
+def _answer_of(own: Callable[..., Any], known: Sequence[Sequence[Any]]) -> Callable[..., Any]:
+    """Return a function that has the right result of known arguments, and asks the student's own about any others."""
+
+    def answer(*placed: Any, **named: Any) -> Any:
+        with contextlib.suppress(TypeError, ValueError):  # its signature does not take them, or cannot be read
+            bound = inspect.signature(own).bind(*placed, **named)
+            given = [*bound.args, *bound.kwargs.values()]
+            for arguments, result in known:
+                if len(given) == len(arguments) and all(map(_is_known, given, arguments)):
+                    return _numbers(result, TORCH).to(given[0].dtype)
+        return own(*placed, **named)
+
+    return answer
+
+
+def _is_known(given: Any, known: Any) -> bool:
+    if not isinstance(known, list):
+        return isinstance(given, int | float | str) and given == known
+    is_plain = _is_tensor(given) and given.is_floating_point() and not given.requires_grad
+    return is_plain and _are_alike(given.double(), _numbers(known, TORCH))
+
+
 class Formula:
     """A function of numbers, arrays or tensors that a case states as an expression, with what it was called with."""
 
