@@ -361,6 +361,17 @@ def test_dictionary_is_an_argument_of_further_calls() -> None:
     assert [returned["y 1"].item(), returned["y 2"].item()] == [1, 5]
 
 
+def test_further_calls_show_lists_and_parts_that_are_compared_as_they_are() -> None:
+    source = "KEPT = {}\ndef f(row, more):\n    row.append(more)\n    KEPT[more] = 1\n    return more, KEPT"
+    params = {"function": "f", "returns": ["y", "turn"], "as_is": ["turn"], "arguments": ["row", "more"]}
+    params |= {"values": "python", "changes": ["row"], "given": {"row": [1], "more": 2}, "calls": [{"more": 3}]}
+    returned, facts = calling.again(module(source), {}, params)
+    assert [returned["y 1"].item(), returned["y 2"].item()] == [2, 3]
+    turn = {"2": 1, "3": 1}
+    afterwards = {"row afterwards 1": [1, 2], "row afterwards 2": [1, 3]}
+    assert facts == {"random": [], "turn 1": turn, "turn 2": turn, **afterwards}
+
+
 KEYS = {key: {1: []} for key in (3, "3", -0.5, "", "-", "None", None, (), ("a",), (1, ("'", True)), "'x'", "(", "a b")}
 
 

@@ -137,7 +137,7 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     before = _random_states()
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
     first = {**unkeyed(params.get("given", {})), **inputs}
-    changed = [name for name in params.get("changes", ()) if name in inputs]
+    changed = [name for name in params.get("changes", ()) if name in params["arguments"]]
     rounds, afterwards = [first], []
     for entry in params["calls"]:
         others = {name: inputs[value["input"]] if name in inputs else unkeyed(value) for name, value in entry.items()}
@@ -150,13 +150,14 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
         answers.append(called(function, given, params, in_place=True))
     returned: dict[str, Any] = {}
     facts: dict[str, Any] = {"random": [name for name, state in _random_states().items() if state != before.get(name)]}
-    for number, (answer, named) in enumerate(zip(answers, rounds, strict=True), start=1):
-        if params.get("plain"):
-            facts[f"result {number}"] = _plain(answer)
-        exact = params.get("exact", False)
-        parts = parts_of(answer, params["returns"], values, exact=exact, beside=named.values())
-        parts |= {f"{name} afterwards": _part(afterwards[number - 1][name], values) for name in changed}
+    exact, as_is = params.get("exact", False), params.get("as_is", ())
+    for number, (answer, named, given) in enumerate(zip(answers, rounds, afterwards, strict=True), start=1):
+        parts = parts_of(answer, params["returns"], values, exact=exact, beside=named.values(), as_is=as_is)
+        plain = {"result": answer} if params.get("plain") else {name: parts.pop(name) for name in as_is}
+        parts |= {f"{name} afterwards": _part(given[name], values) for name in changed if name in inputs}
+        plain |= {f"{name} afterwards": given[name] for name in changed if name not in inputs}
         returned |= {f"{name} {number}": part for name, part in parts.items()}
+        facts |= {f"{name} {number}": _plain(part) for name, part in plain.items()}
     return returned, facts
 
 
