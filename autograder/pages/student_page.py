@@ -14,12 +14,14 @@ from autograder.grading.details import Details, Earlier
 from autograder.pages.drawings import grid, plot
 from autograder.pages.html import PARTLY, render_page, verdict_word
 from autograder.pages.listing import NOTHING, Line, Listing
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import START_THERE, ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
 MAX_BYTES = 250_000  # of a page
-MAX_OPEN = 8  # cards; of more the one to start with is open, and the others open in the row of their function
+# Cards; of more the one to start with is open, and the others open in the row of their function. Of more functions the
+# code opens by its heading.
+MAX_OPEN = 8
 MAX_SENTENCE = 240  # characters of what to do next
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")
@@ -98,6 +100,8 @@ def feedback_page(
             next_step=next_step(report, groups),
             groups=groups,
             is_folded=sum(len(group.causes) for group in groups) > MAX_OPEN,
+            max_open=MAX_OPEN,
+            start_there=START_THERE,
             unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
             all_passed=bool(report.items) and len(passed) == len(report.items),
             curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],

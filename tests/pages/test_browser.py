@@ -233,6 +233,7 @@ def test_functions_that_are_all_wrong_stand_on_a_screen_and_a_half(visit: Callab
     report = replace(report, items=items)
     listing = listing_of(submission, report, names, lines)
     page = visit(feedback_page(report, (), Details("", "", calls=calls), listing), 1440).page
+    assert "Start with function_0, line 2 of your file: " in page.inner_text(".next")
     assert page.locator(".card .code").first.is_visible()
     bottom = page.eval_on_selector(".scores", "table => table.getBoundingClientRect().bottom")
     assert bottom <= 1.5 * 900

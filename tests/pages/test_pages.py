@@ -263,6 +263,7 @@ def test_items_that_one_cause_may_explain_are_one_card_in_whatever_function() ->
     ids = ["item-b", "item-compute_deltas", "item-c", "item-g"]
     assert [each.attributes["id"] for each in first.find("article")] == ids
     assert first.find("details", class_="same")[0].find("summary")[0].text == "3 more items, perhaps of the same cause"
+    assert [hint.text for hint in first.find(class_="hint")] == ["Hint What is its standard deviation?"]
     assert [each.attributes["id"] for each in second.find("article")] == ["item-d"]
     row = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")[1]
     assert said(row.find("td")[1]) == "fix another first: compute_deltas"
