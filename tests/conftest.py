@@ -21,7 +21,6 @@ from places import KIT
 from toy_kit import toy_kit
 
 from autograder.grading.assignment import find_assignments
-from autograder.sandbox import sandbox as sandbox_module
 from autograder.sandbox.sandbox import Sandbox
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of short processes compiles the kit anew
@@ -115,7 +114,8 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def warm_pool(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let work that takes a sandbox of its own, one at a time (`in_sandboxes`), take the warm one."""
-    monkeypatch.setattr(sandbox_module, "Sandbox", lambda **options: contextlib.nullcontext(sandbox))
+    for module in ("sandbox.sandbox", "authoring.exam.selfcheck"):
+        monkeypatch.setattr(f"autograder.{module}.Sandbox", lambda **options: contextlib.nullcontext(sandbox))
 
 
 @pytest.fixture

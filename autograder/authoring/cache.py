@@ -84,6 +84,7 @@ NO_CACHE = ResultCache()
 
 def digest(*parts: object) -> str:
     """Return one name for all these parts together."""
+    parts = tuple(hashlib.sha256(part).digest() if isinstance(part, bytes) else part for part in parts)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -96,6 +97,12 @@ def engine_digest(assignment: Assignment, work: str) -> str:
     machine = platform.python_version(), platform.node()  # another processor may round otherwise
     given = assignment.given_sources(), assignment.probes_source(), assignment.needs_torch, assignment.only_packages
     return digest(engine, packages, machine, given)
+
+
+def texts_of(assignment: Assignment) -> list[bytes]:
+    """Read the Python files of an assignment and of its solution: while they stay, there is little that has to run."""
+    homes = (assignment.folder, assignment.solution)
+    return [path.read_bytes() for home in homes for path in sorted(home.rglob("*.py"))]
 
 
 def imported_texts(module: str) -> dict[str, str]:

@@ -215,8 +215,7 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         console.print(escape(assignment.title), style="bold", highlight=False)
     for family, name in (("solution", "solution"), ("handout", "untouched handout")):
         points, most = exam.points(family)
-        earned = "not graded" if points is None else number(points)
-        console.print(f"{name}: {earned} of {number(most)} points", highlight=False)
+        console.print(f"{name}: {number(points)} of {number(most)} points", highlight=False)
     tried = {fate.variant.function for fate in exam.fates}  # of one function, where --function names it
     console.print(exam_table(exam.mistakes, [name for name in assignment.functions if name in tried]))
     console.print(answers_table(exam))
@@ -233,8 +232,8 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         say(note, "yellow")
     if names := not_independent(assignment):
         say(f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it.", "yellow")
-    for complaint in exam.complaints:
-        say(complaint, "bold red")
+    for sentence in ("It fails for this:", *exam.complaints) if exam.complaints else ():
+        say(sentence, "bold red")
     if exam.unmarked:
         path = f"solution/{assignment.name}/{assignment.module}.py"
         print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")

@@ -246,17 +246,25 @@ def _tried(around: str, layers: Sequence[str], attempts: int = 2) -> dict[str, s
 
 
 def in_sandboxes(
-    work: Callable[[Task, Sandbox], Result], tasks: Sequence[Task], jobs: int, isolation: Isolation = "best"
+    work: Callable[[Task, Sandbox], Result],
+    tasks: Sequence[Task],
+    jobs: int,
+    isolation: Isolation = "best",
+    first: Sandbox | None = None,
 ) -> list[Result]:
     """Return what `work` makes of each task, in order; `jobs` at a time, each in a sandbox of its own.
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
+
+    first   one of them that runs already, and is left running
     """
     left, results, ended = iter([*enumerate(tasks)]), dict[int, Result](), threading.Event()
+    running = iter([contextlib.nullcontext(first)] if first else [])
 
     def serve() -> None:
         try:
-            with Sandbox(isolation=isolation) as sandbox:  # here: a server ends with the thread that started it
+            # A new one is made here: a server ends with the thread that started it
+            with next(running, None) or Sandbox(isolation=isolation) as sandbox:
                 for place, task in left:
                     if ended.is_set():
                         return

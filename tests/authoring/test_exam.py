@@ -151,6 +151,18 @@ def test_results_are_kept_until_something_changes(kit: Path, tmp_path: Path) -> 
     told.clear()
     hold(kit, cache=tmp_path, progress=lambda done, total: told.append((done, total)))
     assert 0 < len(told) <= len(stored.mistakes)  # which are named by each other's answers; no mutant, no right answer
+    change(
+        kit / "fixtures" / "toy" / "cases.py", '("shift-small", "two rows", (2, 3))', '("shift-small", "two", (2, 4))'
+    )
+    toy_kit.regenerate_into(kit / "fixtures" / "toy", kit / "fixtures" / "toy")
+    told.clear()
+    again = hold(kit, cache=tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert 0 < len(told) <= len([fate for fate in stored.fates if fate.variant.function != "ramp"])
+    assert exam_rows(again) == exam_rows(hold(kit, cache=None))
+
+
+def exam_rows(exam: Exam) -> list[tuple[Any, ...]]:
+    return [(fate.variant, fate.survived, fate.named, fate.judged) for fate in exam.fates if not fate.variant.line]
 
 
 def test_uncaught_misnamed_or_spilling_mistake_is_told(kit: Path) -> None:
@@ -207,7 +219,8 @@ def test_the_command_line_prints_each_complaint_and_exits_with_3(kit: Path) -> N
     done = toy_kit.autograder(kit, "selfcheck", "--jobs", "1")
     assert done.returncode == 3
     assert done.stdout.splitlines()[:2] == ["solution: 10 of 10 points", "untouched handout: 0 of 10 points"]
-    assert done.stdout.splitlines()[-2:] == [
+    assert done.stdout.splitlines()[-3:] == [
+        "  It fails for this:",
         r"  [red]\x1b[2J is a right answer, but ramp-values is failed: the ramp   float64[row=2 column=3]",
         "  The handout is not what release makes (requirements.txt): run `autograder release`.",
     ]

@@ -1,4 +1,4 @@
-"""This kit beside pytest and nbgrader; what a grading costs over its floor; a growing class; what a student waits for.
+"""This kit beside pytest and nbgrader; a grading over its floor; a growing class; what students and authors wait for.
 
     pip install -e '.[test,bench]'
     python tests/benchmarks [--submissions N] [--rounds N] [--sizes 10,100,1000] [--only TABLE,…] [--json FILE]
@@ -37,6 +37,7 @@ TABLES = {
     "sizes": "classes as they grow",
     "cluster": "a class over Dask",
     "student": "what a student waits for",
+    "author": "what an author waits for",
 }
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader")
 VERSIONS = """\
@@ -152,6 +153,17 @@ def _student(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, .
     show(f"What a student waits for; median of {waiting['times']}, interleaved")
     for name, seconds in waiting["rows"].items():
         print_row(name, f"{seconds:.2f}")
+    return waiting
+
+
+def _author(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    waiting = measurements.author_times(workshop, max(3, asked.times // 8))
+    torch, verbs = waiting["torch"], ("regenerate", "selfcheck")
+    show(f"What an author waits for; median of {waiting['times']}, beside `import torch` with {torch:.2f} s")
+    print_row("", "regenerate", "x torch", "selfcheck", "x torch")
+    for name, row in waiting["rows"].items():
+        cells = [(f"{row[verb]:.2f}", f"{row[verb] / torch:.1f}") if verb in row else ("", "") for verb in verbs]
+        print_row(name, *cells[0], *cells[1])
     return waiting
 
 

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import resource
+import shutil
 import signal
 import statistics
 import subprocess
@@ -380,6 +381,45 @@ def waiting_times(workshop: Workshop, times: int) -> dict[str, Any]:
         finally:
             watcher.send_signal(signal.SIGINT)
     return {"times": times, "rows": {name: statistics.median(measured) for name, measured in seconds.items()}}
+
+
+# What an author waits for
+
+CHANGES = {  # of policy_gradient: a file of its fixtures, a text in it, what is written in its place for the nth time
+    "one mistake changed": ("mistakes/deltas.py", '("1e-5", "1e-4")', lambda n: f'("1e-5", "1.{n}e-4")'),
+    "nothing changed": ("mistakes/deltas.py", "", lambda n: ""),
+    "one draw changed": ("functions.py", "/ 4 + 0.125, trial", lambda n: f"/ 4 + {0.125 + n / 64}, trial"),
+}
+
+
+def author_times(workshop: Workshop, times: int) -> dict[str, Any]:
+    """Median seconds of `regenerate` and `selfcheck` in a copy of the course; what was never run is run once."""
+    course, chosen = workshop.fresh("author"), workshop.assignment
+    for folder in (chosen.folder, chosen.solution, chosen.handout):
+        shutil.copytree(folder, course / folder.parent.name / chosen.name)
+    settings = {**os.environ, "XDG_CACHE_HOME": str(course / "cache")}
+    settings.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def seconds(*words: str) -> float:
+        return run([sys.executable, *words], course, settings).seconds
+
+    kit, last = ("-m", "autograder"), ("--assignment", chosen.name)
+    verbs = {"regenerate": (*kit, "fixtures", "regenerate", *last), "selfcheck": (*kit, "selfcheck", *last)}
+    rows = {"all of it": {verb: [seconds(*words)] for verb, words in verbs.items()}}
+    function = chosen.functions[1]
+    rows[f"all of {function}"] = {"selfcheck": [seconds(*verbs["selfcheck"], "--fresh", "--function", function)]}
+    rows |= {name: {verb: [] for verb in verbs} for name in CHANGES}
+    imports = list[float]()
+    for n in range(1, times + 1):
+        imports.append(seconds("-c", "import torch"))
+        for name, (file, right, wrong) in CHANGES.items():
+            text = (chosen.folder / file).read_text(encoding="utf-8")
+            if right:
+                (course / "fixtures" / chosen.name / file).write_text(text.replace(right, wrong(n)), encoding="utf-8")
+            for verb, words in verbs.items():
+                rows[name][verb].append(seconds(*words))
+    medians = {name: {verb: statistics.median(each) for verb, each in row.items()} for name, row in rows.items()}
+    return {"times": times, "torch": statistics.median(imports), "rows": medians}
 
 
 def _save(watcher: subprocess.Popen[str], module: Path) -> float:

@@ -26,7 +26,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 from benchmarks.contenders import Contender, Nbgrader, Workshop
 from benchmarks.floor import Floor
-from benchmarks.measurements import CommandFailed, Measured, compare_all, interleaved, mixed, run
+from benchmarks.measurements import CHANGES, CommandFailed, Measured, compare_all, interleaved, mixed, run
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 RIGHT, WRONG = "ada", "emeka"
@@ -180,6 +180,14 @@ def test_command_is_measured_with_its_child_processes(tmp_path: Path) -> None:
 def test_failing_command_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"(?s)ended with 4.*last words"):
         run([sys.executable, "-c", "print('last words'); raise SystemExit(4)"], tmp_path)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_author_changes_one_place(change: str) -> None:
+    file, right, wrong = CHANGES[change]
+    texts = [right, *map(wrong, range(1, 99))]
+    assert len(set(texts)) == len(texts) or texts == [""] * len(texts)
+    assert not right or (ASSIGNMENT.folder / file).read_text(encoding="utf-8").count(right) == 1
 
 
 def test_interleaved_measures_take_turns() -> None:

@@ -12,6 +12,7 @@ import ast
 import functools
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -46,7 +47,9 @@ FOR_A_SERVER = 16  # texts to grade, for which one server more is worth its star
 DEFINITION = ast.FunctionDef | ast.ClassDef
 
 Progress = Callable[[int, int], None]
-Judged = tuple[str, str, str, bool]  # an item, its verdict, its message's first line, whether it has a hint or name
+# Points lost on an item, if any case failed; the names of a mistake there; of a whole submission, the verdict, the
+# message's first line, whether it has a hint or name
+Row = tuple[float | None, Sequence[str], str, str, bool]
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,9 @@ class Fate:
     items       that it is graded on
     in_full     whether all cases count, or it is done with once one fails
     is_stored   whether the fixtures hold what it answers
-    key         digest of all that the result depends on
+    keys        item → digest of all that its result depends on: one for those that are judged together, or named
     lost_on     item → points that it lost there; where it was done with early, of cases that were not reached as well
     named       every name that the answers of a mistake were given
-    points      of a whole submission: earned, None where it was not graded, and of how many
     judged      of a whole submission
     """
 
@@ -67,11 +69,10 @@ class Fate:
     items: tuple[Item, ...] = ()
     in_full: bool = True
     is_stored: bool = False
-    key: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
     lost_on: Mapping[str, float] = field(default_factory=dict)
     named: Collection[str] = ()
-    points: tuple[float | None, float] = (None, 0.0)
-    judged: Sequence[Judged] = ()
+    judged: Sequence[tuple[str, str, str, bool]] = ()
 
     @property
     def lost(self) -> float:
@@ -82,6 +83,12 @@ class Fate:
     def spilt(self) -> float:
         """Points lost on other functions."""
         return round(sum(self.lost_on.values()) - self.lost, 2)
+
+    @property
+    def points(self) -> tuple[float, float]:
+        """Points earned on the items that it is graded on, and of how many."""
+        most = sum(item.points for item in self.items)
+        return round(most - sum(self.lost_on.values()), 2), round(most, 2)
 
     @property
     def of(self) -> float:
@@ -162,9 +169,9 @@ def planned(
     fates = []
 
     @functools.cache
-    def held(item: str, is_named: bool) -> str:
-        cases = fixtures.of_item(item)
-        return digest(encode(cases if is_named else [replace(case, mistakes={}) for case in cases]))
+    def held(item: Item, is_named: bool) -> str:
+        cases = fixtures.of_item(item.id)
+        return digest(item, encode(cases if is_named else [replace(case, mistakes={}) for case in cases]))
 
     for variant in variants:
         function, text = variant.function, variant.text
@@ -179,47 +186,77 @@ def planned(
         elif variant.is_whole:
             felt, names, text = {function} if function else {*assignment.functions}, set(), variant.source
         items = tuple(item for item in assignment.items if item.function in felt)
-        cases = [held(item.id, variant.family == "mistake") for item in items]
         used = used_text(solution, names) if names else grader.others  # for which a whole submission may be meant
-        key = results.key("exam", used, text, in_full, is_stored, items, cases)
-        fates.append(Fate(variant, items, in_full, is_stored, key))
+        key = results.key("exam", used, text, in_full, is_stored)
+        groups = defaultdict[str, list[Item]](list)  # judged together; a mutant that need but lose may on any
+        for item in items:
+            groups[item.function if variant.is_whole else "" if in_full else item.id].append(item)
+        keys = dict[str, str]()
+        for group in groups.values():
+            cases = [held(item, variant.family == "mistake") for item in group]
+            keys |= dict.fromkeys((item.id for item in group), digest(key, cases))
+        fates.append(Fate(variant, items, in_full, is_stored, keys))
     return fates
 
 
-def graded(grader: Grader, fates: Sequence[Fate], results: ResultCache, jobs: int, progress: Progress) -> list[Fate]:
-    """Grade these variants, but for what is known from earlier exams."""
-    known = results.known({fate.key for fate in fates})
-    waiting = {fate.key: fate for fate in fates if fate.key not in known}
+def graded(
+    grader: Grader, fates: Sequence[Fate], results: ResultCache, jobs: int, progress: Progress, sandbox: Sandbox
+) -> list[Fate]:
+    """Grade these variants, but for what is known from earlier exams, in that sandbox and in as many more as pay."""
+    keys = {key for fate in fates for key in fate.keys.values()}
+    known = {key: json.loads(result) for key, result in results.known(keys).items()}  # key → item → row
+    waiting = dict[tuple[str, ...], Fate]()
+    for fate in fates:
+        is_done = not fate.in_full and any(lost is not None for lost, *_ in _rows(fate, known).values())
+        if left := () if is_done else tuple(item for item in fate.items if fate.keys[item.id] not in known):
+            waiting.setdefault(tuple(fate.keys[item.id] for item in left), replace(fate, items=left))
     runs, done = sum(not fate.is_stored for fate in waiting.values()), count(1)
 
-    def grade(fate: Fate, sandbox: Sandbox) -> tuple[bytes, bool]:
-        result, timed_out = _graded(grader, fate, sandbox)
+    def grade(fate: Fate, sandbox: Sandbox) -> tuple[dict[str, Row], Collection[str]]:
+        graded = _graded(grader, fate, sandbox)
         progress(next(done), len(waiting))
-        return json.dumps(result).encode(), timed_out
+        return graded
 
-    outcomes = in_sandboxes(grade, [*waiting.values()], min(jobs, 1 + runs // FOR_A_SERVER)) if waiting else []
-    fresh = dict(zip(waiting, outcomes, strict=True))
-    results.keep({key: result for key, (result, timed_out) in fresh.items() if not timed_out})  # of a busy machine
-    known |= {key: result for key, (result, _) in fresh.items()}
-    rows = (json.loads(known[fate.key]) for fate in fates)
-    return [
-        replace(fate, lost_on=lost_on, named=names, points=tuple(points), judged=judged)
-        for fate, (lost_on, names, points, judged) in zip(fates, rows, strict=True)
-    ]
+    kept, tasks = set[str](), [*waiting.values()]
+    if tasks:
+        sandbox.start(torch=grader.assignment.needs_torch)
+    outcomes = in_sandboxes(grade, tasks, min(jobs, 1 + runs // FOR_A_SERVER), first=sandbox) if tasks else []
+    for fate, (rows, lasting) in zip(tasks, outcomes, strict=True):
+        for item, row in rows.items():
+            known.setdefault(fate.keys[item], {})[item] = row
+        kept |= {fate.keys[item] for item in lasting}
+    results.keep({key: json.dumps(known[key]).encode() for key in kept})
+    return [_ended(fate, _rows(fate, known)) for fate in fates]
 
 
-def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bool]:
-    """Grade a variant: what it lost by item, its names; points and items if it is whole; whether a case timed out."""
+def _rows(fate: Fate, known: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
+    """Collect what is known of a variant, by item."""
+    return {item: known[key][item] for item, key in fate.keys.items() if item in known.get(key, ())}
+
+
+def _ended(fate: Fate, rows: Mapping[str, Row]) -> Fate:
+    """Say what became of a variant that has these rows."""
+    lost_on = {item: lost for item, (lost, *_) in rows.items() if lost is not None}
+    named = {name for _, names, *_ in rows.values() for name in names}
+    return replace(fate, lost_on=lost_on, named=named, judged=[(item, *row[2:]) for item, row in rows.items()])
+
+
+def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[dict[str, Row], Collection[str]]:
+    """Grade a variant: a row for each item; the items whose rows last, which are none where a case timed out.
+
+    Nor does that of one whose failed cases were not reached, or would have counted beside right values of another.
+    """
     submission = Submission("selfcheck", "selfcheck.py", "", fate.variant.source)
+    rows, lasting = dict[str, Row](), set[str]()
     if fate.variant.is_whole:
         report = grader.grade(submission, sandbox, fate.items)
         if report.status == "not_graded":
             raise GraderFault(f"{NOT_HELD}: {report.items[0].message}")
-        judged = [
-            (item.item, item.verdict, item.message.partition("\n")[0], bool(item.hint or item.mistakes))
-            for item in report.items
-        ]
-        return [{}, [], (report.points, report.max_points), judged], any(row[1] == "timed_out" for row in judged)
+        for one in report.items:
+            lost = None if one.verdict == "passed" else round(one.max_points - (one.points or 0), 2)
+            line, hinted = one.message.partition("\n")[0], bool(one.hint or one.mistakes)
+            rows[one.item] = lost, [], one.verdict, line, hinted
+        return rows, () if any(one.verdict == "timed_out" for one in report.items) else rows.keys()
     by_id = {case.id: case for item in fate.items for case in grader.fixtures.of_item(item.id)}
     runner = Shortened(sandbox, [by_id[name] for name in grader.fixtures.requests(fate.items)], fate)
     try:
@@ -227,16 +264,18 @@ def _graded(grader: Grader, fate: Fate, sandbox: Sandbox) -> tuple[list[Any], bo
             grading = Grading(grader, replace(submission, functions={}), runner, fate.items)
     except SandboxError as error:
         raise GraderFault(f"{NOT_HELD}: {error}") from error
-    lost, names = {}, set[str]()
     for item in fate.items:
         verdicts = grading.judged[item.id]
-        if failed := [one for one in verdicts if not one.passed]:
-            lost[item.id] = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
-            first = next((one for one in failed if not one.withheld), None)
-            is_named = fate.variant.family == "mistake" and first and first.result.verdict in NAMED
-            names |= {*grading.names.get(item.id, ())} if is_named else set()
+        failed = [one for one in verdicts if not one.passed]
+        lost = round(item.points - round(item.points * (1 - len(failed) / len(verdicts)), 2), 2)
+        first = next((one for one in failed if not one.withheld), None)
+        is_named = fate.variant.family == "mistake" and first and first.result.verdict in NAMED
+        names = sorted({*grading.names.get(item.id, ())} if is_named else ())
+        rows[item.id] = lost if failed else None, names, "", "", False
+        if not failed or any(not one.withheld and one.result.verdict != "not_run" for one in failed):
+            lasting.add(item.id)
     every = [one.result.verdict for verdicts in grading.judged.values() for one in verdicts]
-    return [lost, sorted(names), (None, 0), ()], "timed_out" in every
+    return rows, () if "timed_out" in every else lasting
 
 
 class Shortened(NamedTuple):

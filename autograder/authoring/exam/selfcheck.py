@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from autograder.authoring.cache import ResultCache
+from autograder.authoring.cache import ResultCache, texts_of
 from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.contract import CONTRACT, contract_complaints, read_contract, text_of
 from autograder.authoring.exam.fates import Fate, Progress, graded, is_tested, planned
@@ -29,6 +29,7 @@ from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.interpreter import run_in_subprocess
+from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import RECORD, is_ignored
 
@@ -61,7 +62,7 @@ class Exam:
         """What became of the variants of these families."""
         return [fate for fate in self.fates if fate.variant.family in families]
 
-    def points(self, family: str) -> tuple[float | None, float]:
+    def points(self, family: str) -> tuple[float, float]:
         """What the solution or the untouched handout earned, and of how much."""
         [fate] = self.of(family)
         return fate.points
@@ -99,30 +100,36 @@ def selfcheck(
     function   whose mistakes and mutants alone are tried, and whose items of right answers; "" for those of all
     cache      the folder where results are kept, to be taken over while nothing has changed
     """
-    # Gather
-    catalogue = known_mistakes(assignment)
-    solution, contract, stale = solution_source(assignment), read_contract(assignment), stale_handout(assignment)
-    wrong = [*catalogue, *mutants_of(solution, assignment.functions, driven(assignment))]
-    places = defaultdict[tuple[str, str], Iterator[int]](count)  # among those of a function and a family
-    sample = [one for one in wrong if next(places[one.function, one.family]) % every == 0]
-    answers = right_answer_paths(assignment)[::every]
-    variants = [
-        Variant("solution", "solution", "", solution),
-        Variant("handout", "handout", "", assignment.untouched_source()),
-        *(one for one in sample if function in ("", one.function)),
-        *(Variant("answer", path.stem, function, path.read_text(encoding="utf-8")) for path in answers),
-    ]
-
-    # Grade
-    clauses, is_whole = contract or (), every == 1 and not function
-    named = {(name, clause.function) for clause in clauses for name in clause.mistakes}
-    grader = Grader.of(assignment, fixtures, counterexamples=False)
     results = ResultCache.of(cache, assignment, Fate.__module__)
-    fates = graded(grader, planned(grader, solution, variants, named, results), results, jobs, progress)
+    with Sandbox() as sandbox:
+        if not results.known([run := results.key("texts", fixtures.sha256, function, *texts_of(assignment))]):
+            sandbox.start(torch=assignment.needs_torch)  # it gets warm while variants are made
+
+        # Gather
+        catalogue = known_mistakes(assignment)
+        solution, contract, stale = solution_source(assignment), read_contract(assignment), stale_handout(assignment)
+        wrong = [*catalogue, *mutants_of(solution, assignment.functions, driven(assignment))]
+        places = defaultdict[tuple[str, str], Iterator[int]](count)  # among those of a function and a family
+        sample = [one for one in wrong if next(places[one.function, one.family]) % every == 0]
+        answers = right_answer_paths(assignment)[::every]
+        variants = [
+            Variant("solution", "solution", "", solution),
+            Variant("handout", "handout", "", assignment.untouched_source()),
+            *(one for one in sample if function in ("", one.function)),
+            *(Variant("answer", path.stem, function, path.read_text(encoding="utf-8")) for path in answers),
+        ]
+
+        # Grade
+        clauses, is_whole = contract or (), every == 1 and not function
+        named = {(name, clause.function) for clause in clauses for name in clause.mistakes}
+        grader = Grader.of(assignment, fixtures, counterexamples=False)
+        fates = graded(grader, planned(grader, solution, variants, named, results), results, jobs, progress, sandbox)
+        results.keep({run: b""})
 
     # Judge
     drafts = not_independent(assignment)  # functions whose cases and clauses are still to be added to
-    unnamed = [fate.variant.slug for fate in fates if fate.lost and fate.naming == "not" and not fate.variant.line]
+    mistakes = [fate for fate in fates if fate.variant.family == "mistake"]
+    unnamed = [fate.variant.slug for fate in mistakes if fate.lost and fate.naming == "not"]
     survivors = [fate for fate in fates if fate.variant.line and fate.complaints]
     changed = [fate for fate in survivors if fate.variant.slug and not contract]  # a clause would ask for them
     pending = [fate for fate in survivors if fate.variant.function in drafts or fate in changed]
