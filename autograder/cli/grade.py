@@ -97,13 +97,16 @@ def grade(
         files = overrides or ()
         rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
 
+        agreed: dict[str, Final] = {}
+
         def agree(reports: Iterable[Report]) -> dict[str, Final]:
             bar.close()  # it would be drawn over a question
             of_old = rules
             if rules and rules.policy.late:
                 of_old = dataclasses.replace(rules, times=times_of(out, rules.policy.timezone, times))
             show_changes(out, reports, rules, of_old, replace=replace, silent=silent)
-            return {report.student: final_of(report, rules) for report in reports} if rules else {}
+            agreed.update({report.student: final_of(report, rules) for report in reports} if rules else {})
+            return agreed
 
         advance, done = bar.enter_context(progress_bar("grading", hidden=quiet)), count(1)
         run = grade_all(
@@ -129,7 +132,7 @@ def grade(
             console.print(f"  {escape(visible(str(out / name)))}{what}", highlight=False, soft_wrap=True)
     keep_seen(out, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
-    finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
+    finals = apply_rules(out, run.reports, chosen, rules, agreed, silent=silent)
     if as_json:
         for student in described["students"]:
             if final := finals.get(student["student"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -213,14 +213,23 @@ def show_changes(
 
 
 def apply_rules(
-    out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None, *, silent: bool = False
+    out: Path,
+    graded: Iterable[Report],
+    assignment: Assignment,
+    rules: Rules | None,
+    shown: Mapping[str, Final] | None = None,
+    *,
+    silent: bool = False,
 ) -> dict[str, Final]:
-    """Write the final grades, or take away those of an earlier run, and list them; the finals by student."""
+    """Write the final grades, or take away those of an earlier run, and list them; the finals by student.
+
+    shown    those that the page of the class has already
+    """
     if rules is None and not (out / ADJUSTMENTS).exists():
         return {}
     reports = list(graded)  # their files are written anew
     with writing(out, ""), alone(out):
-        finals = settle(out, reports, assignment, rules)
+        finals = settle(out, reports, assignment, rules, shown)
     if not silent:
         print("\n".join(_finals_lines(out, reports, finals) if rules else [NO_RULES]))
     if timeless := [name for name, final in finals.items() if any(a.rule == "no-time" for a in final.adjustments)]:

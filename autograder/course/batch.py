@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import threading
 import time
@@ -10,14 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
+from autograder.authoring.handout.notebook import read_extras, released, words_in
+from autograder.authoring.handout.release import notebook_of
 from autograder.checking.fault_lines import fault_lines
 from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Run, open_results
 from autograder.grading.details import Details
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Isolation, Sandbox, in_sandboxes
-from autograder.submissions.reading import read_limited
+from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate, Submission
+from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.report import Report, SubmissionInfo
 
 Progress = Callable[[Candidate, Report], None]
@@ -43,14 +47,17 @@ def grade_all(
     `agree` gives the final grades, or raises where the new reports may not take the place of those that are there:
     they then wait for the next run.
     """
+    assignment, template = grader.assignment, None
+    with contextlib.suppress(KitError):  # a notebook that cannot be made keeps nobody from being graded
+        template = released(notebook_of(assignment)) if read_extras(assignment).question else None
     started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
     lock = threading.Lock()
 
     def read(candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """Read a submission, and say what is kept of it where its report is there already."""
-        module, handed_out = grader.assignment.module, grader.assignment.untouched_source()
-        submission = read_limited(candidate, module, handed_out, grader.functions_of_course)
+        handed_out = assignment.untouched_source()
+        submission = read_limited(candidate, assignment.module, handed_out, grader.functions_of_course)
         submission = replace(submission, identity=candidate.identity)
         info = SubmissionInfo(submission.path, submission.sha256)
         known = None if fresh else results.known(submission.student, submission.identity, info, layers)
@@ -59,6 +66,9 @@ def grade_all(
     def keep(
         candidate: Candidate, submission: Submission, report: Report, details: Details, digest: bytes | None = None
     ) -> Kept:
+        if digest is None and template:
+            cells = written_cells_limited(candidate, assignment.module, assignment.functions)
+            details = replace(details, answered=words_in(cells, template).answered)
         kept = results.keep(submission, report, details, digest)
         with lock:
             progress(candidate, report)

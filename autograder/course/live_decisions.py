@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.notebook import is_answer, read_extras, released, words_in
+from autograder.authoring.handout.notebook import read_extras, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.course.results import settle
 from autograder.gradebook.decisions import JOURNAL, LINE, LIVE, decisions_of, is_line_of, line_of, place_of
@@ -157,11 +157,10 @@ def answers_of(
         sha256 = read_limited(candidate, assignment.module, assignment.untouched_source()).sha256
         words = words_in(written_cells_limited(candidate, assignment.module, assignment.functions), template)
         given = {}
-        for name, text in words.written.items():
-            if name in asked and (is_answer(text) or name in words.pictures):
-                bundles = words.pictures.get(name, {}).values()
-                pictures = [f"data:{kind};base64,{data}" for bundle in bundles for kind, data in bundle.items()]
-                given[name] = Answer(text.strip(), tuple(pictures), sha256)
+        for name in asked.intersection(words.answered):
+            bundles = words.pictures.get(name, {}).values()
+            pictures = [f"data:{kind};base64,{data}" for bundle in bundles for kind, data in bundle.items()]
+            given[name] = Answer(words.written[name].strip(), tuple(pictures), sha256)
         answers[candidate.student] = given
     return answers
 

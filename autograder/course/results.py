@@ -279,7 +279,7 @@ class Results:
                     "changes": None if shown is None else [list(astuple(change)) for change in shown],
                 }
                 with replacing(self._out / "index.html") as index:
-                    index.writelines(page.html(described, shown))
+                    index.writelines(page.html(described, shown, final=bool(finals)))
             for name, entry in itertools.product(FOLDERS, kept if self._new != self._out else ()):
                 staged, there = (_file(root, name, entry.student) for root in (self._new, self._out))
                 if staged.is_file():
@@ -355,13 +355,20 @@ def _file(root: Path, folder: str, student: str) -> Path:
 # The class's page, once more
 
 
-def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
+def settle(
+    out: Path,
+    reports: Sequence[Report],
+    assignment: Assignment,
+    rules: Rules | None,
+    shown: Mapping[str, Final] | None = None,
+) -> dict[str, Final]:
     """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
 
-    The page of the class is written once more where a run has ended. The caller has the folder alone.
+    The page of the class is written once more where a run has ended, unless it shows these: `shown` are those on it.
+    The caller has the folder alone.
     """
     finals = write_finals(out, reports, assignment, rules)
-    if not (out / "index.html").is_file():
+    if finals == shown or not (out / "index.html").is_file():
         return finals
     run, page, changes = run_in(out), ClassPage(background(assignment, out)), None
     with contextlib.suppress(TypeError):  # a run that nothing can be read of
@@ -384,6 +391,7 @@ def run_in(out: Path) -> dict[str, Any]:
 def background(assignment: Assignment, out: Path) -> Background:
     """Gather what the page says besides figures: of the contract, and of the code and the answers in `out`."""
 
+    @functools.lru_cache(maxsize=1)
     def details_of(student: str) -> Details:
         return read_details(_file(out, "details", student)) or Details("", "")
 
@@ -399,4 +407,5 @@ def background(assignment: Assignment, out: Path) -> Background:
         title=assignment.title,
         code_of=lambda student, function: details_of(student).code.get(function, ""),
         answers_of=lambda student: details_of(student).answers,
+        answered=lambda student: details_of(student).answered,
     )

@@ -61,7 +61,7 @@ PROBE = "call"  # the engine's own, whose parameters say what is called
 CALLED = "What this public case calls, with arrays to 6 digits:"
 MOST_NUMBERS, MOST_LINES, WIDTH = 40, 14, 100
 MARGIN = "  "
-UNTYPED = ("aliases", "graphs", "stand_ins", "upstream", "raises", "calls")  # what one line of arguments cannot say
+UNTYPED = ("aliases", "graphs", "raises", "calls")  # what one line of arguments cannot say
 
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
 

@@ -102,6 +102,7 @@ class Details:
 
     earlier   gradings of the same student, oldest first
     answers   item → fingerprint of a wrong answer that no known mistake gives, for staff
+    answered  questions in words that have an answer, for staff
     code      function that is wrong → how it is written; its student's own, and an example on the class's page
     calls     item → what its public case calls that fails, as one would type it
     lines     item → the line of the source that its failure is about
@@ -114,6 +115,7 @@ class Details:
     pictures: tuple[Picture, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
+    answered: tuple[str, ...] = ()
     code: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)

@@ -159,7 +159,8 @@ def item_to_start_with(
         return next((other.id for other, _ in failing if other.function == item.function), "")
     for other, wrong in failing:
         # where no stand-in takes its place, the student's own function is what is called
-        is_own = other.function in item.calls or (first.case.probe == "call" and not first.case.params.get("stand_ins"))
+        answered = {name for name, *_ in first.case.params.get("answered", ())}
+        is_own = other.function in item.calls or (first.case.probe == "call" and other.function not in answered)
         is_called = is_own and re.search(rf"\b{re.escape(other.function)}\s*\(", code.get(item.function, ""))
         is_value = wrong.mismatch is None or wrong.mismatch.rung in VALUES
         is_next = other.function not in (item.function, *callers)

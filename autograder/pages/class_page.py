@@ -41,12 +41,14 @@ class Background:
     code_of      (student, function) → that function as the student wrote it; "" where that is not known
     title        what people call the assignment; "" leaves its module's name
     answers_of   student → item → fingerprint of an answer that no known mistake gives
+    answered     student → the questions in words that they answered
     """
 
     clauses: Mapping[str, str] = field(default_factory=dict)
     code_of: Callable[[str, str], str] = lambda student, function: ""
     title: str = ""
     answers_of: Callable[[str], Mapping[str, str]] = lambda student: {}
+    answered: Callable[[str], Sequence[str]] = lambda student: ()
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,12 @@ class ClassPage:
             for item in report.items
         }
         is_broken = bool(report.cause) or any(item.verdict == "crashed" for item in report.items)
-        adjustments = report.final.adjustments if isinstance(report, FinalReport) else ()
+        marked = report.final.marked if isinstance(report, FinalReport) else frozenset()
         groups = {
             "broken": report.earned is not None and is_broken,
             "unstarted": report.earned is not None and not is_broken and not ran(report),
             "ungraded": report.earned is None,
-            "unmarked": any(change.rule == "question" and change.after is None for change in adjustments),
+            "unmarked": not marked.issuperset(self._background.answered(report.student)),
             "unnamed": any(item.verdict == "failed" and not item.mistakes for item in report.items),
         }
         self._rows.append(

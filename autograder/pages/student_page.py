@@ -14,12 +14,14 @@ from autograder.grading.details import Details, Earlier
 from autograder.pages.drawings import grid, plot
 from autograder.pages.html import PARTLY, render_page, verdict_word
 from autograder.pages.listing import NOTHING, Line, Listing
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import START_THERE, ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
 MAX_BYTES = 250_000  # of a page
-MAX_OPEN = 8  # cards; of more the one to start with is open, and the others open in the row of their function
+# Cards; of more the one to start with is open, and the others open in the row of their function. Of more functions the
+# code opens by its heading.
+MAX_OPEN = 8
 MAX_SENTENCE = 240  # characters of what to do next
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")
@@ -28,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cause:
-    """Items of one function that lost points by one cause, the most telling first.
+    """Items that lost points by one cause, the most telling first: it is of the function that is at fault.
 
     line    in words, where the line that is at fault is known; `lines` are those around it, `at` is its anchor
     """
@@ -39,12 +41,20 @@ class Cause:
     line: str = ""
     lines: tuple[Line, ...] = ()
 
+    @property
+    def is_one(self) -> bool:
+        """Whether anything shows that the cause is one: a line, names, a call of what is wrong; nothing is there."""
+        first, *rest = self.items
+        is_known = bool(first.mistakes) and all(item.mistakes or item.waits_for for item in rest)
+        return bool(self.at) or first.verdict != "failed" or is_known
+
 
 @dataclass(frozen=True)
 class FunctionGroup:
     """The items of one function; points is None where the grader failed on one of them.
 
-    causes     of what is to be fixed
+    causes     of what is to be fixed here
+    behind     the items to fix first, in other functions, which explain what is wrong here
     others     items that need no card: they passed, nothing is written there, or something else kept them from being
                reached
     verdict    one word on the `others`, where there are no causes
@@ -52,6 +62,7 @@ class FunctionGroup:
 
     function: str
     causes: tuple[Cause, ...]
+    behind: tuple[ItemResult, ...]
     others: tuple[ItemResult, ...]
     verdict: str
     points: float | None
@@ -77,10 +88,7 @@ def feedback_page(
     page, whole = "", (report, details or Details("", ""), listing)
     for room, count in CUTS:
         report, details, listing, left_out = _cut_to(room, [*PARTS][:count], *whole)
-        by_function: dict[str, list[ItemResult]] = {}
-        for item in report.items:
-            by_function.setdefault(item.function, []).append(item)
-        groups = [_group(function, items, listing) for function, items in by_function.items()]
+        groups = _groups(report.items, listing)
         passed = tuple(item.item for item in report.items if item.verdict == "passed")
         now = Earlier("", report.submission.sha256, report.points, report.max_points, passed)
         page = render_page(
@@ -92,6 +100,8 @@ def feedback_page(
             next_step=next_step(report, groups),
             groups=groups,
             is_folded=sum(len(group.causes) for group in groups) > MAX_OPEN,
+            max_open=MAX_OPEN,
+            start_there=START_THERE,
             unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
             all_passed=bool(report.items) and len(passed) == len(report.items),
             curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],
@@ -106,25 +116,29 @@ def feedback_page(
     return page
 
 
-def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> FunctionGroup:
+def _groups(items: Sequence[ItemResult], listing: Listing) -> list[FunctionGroup]:
+    awaited = {item.waits_for for item in items}
     others = []
     for item in items:
         # Of what earned nothing, since nothing is written there, no more is known.
         is_unwritten = item.verdict == "missing" and not (item.points or item.hint or item.counterexample)
-        if item.verdict == "passed" or is_unwritten or _is_unreached(item):
+        if item.verdict == "passed" or (is_unwritten and item.item not in awaited) or _is_unreached(item):
             others.append(item)
+    failing = {item.item: item for item in items if item not in others}
+    lines = {name: (item.function, listing.places.get(name, (0,))[0]) for name, item in failing.items()}
+    # What has no name, and goes wrong where something does that has one, has its cause.
+    named = {lines[name]: item.mistakes for name, item in reversed(failing.items()) if item.mistakes}
     by_cause: dict[object, list[ItemResult]] = {}
-    lines: dict[int, object] = {}  # what has no name of its own and goes wrong at the line of another has its cause
-    keys: dict[str, object] = {}  # item → its cause; what counts as soon as another item is right has that one's
-    for item in sorted((item for item in items if item not in others), key=lambda item: item.waits_for):
-        at = listing.places.get(item.item, (0,))[0]
-        key = keys.get(item.waits_for) or item.mistakes or lines.get(at) or at or item.item
-        if item.verdict in ("missing", "not_graded"):  # what is not written of a function is one thing to do
-            key = (item.verdict, item.message if item.points is None else "")
-        if at:
-            lines.setdefault(at, key)
-        keys[item.item] = key
-        by_cause.setdefault(key, []).append(item)
+    for item in failing.values():
+        first, way = item, {item.item}  # what counts as soon as another item is right has that one's cause
+        while first.waits_for in failing.keys() - way:
+            first = failing[first.waits_for]
+            way.add(first.item)
+        line = lines[first.item]
+        key: object = first.mistakes or named.get(line, line)
+        if first.verdict in ("missing", "not_graded"):  # what is not written of a function is one thing to do
+            key = (first.verdict, first.message if first.points is None else "")
+        by_cause.setdefault((first.function, key), []).append(item)
     causes = []
     for same in by_cause.values():
         # What says most comes first: a fault of its own, a public case that fails, then a hint, then what costs most.
@@ -132,18 +146,26 @@ def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> Func
         at, words = listing.places.get(first.item, (0, ""))
         around = tuple(listing.around(at)) if at else ()
         causes.append(Cause((first, *(item for item in same if item is not first)), _lost(same), at, words, around))
-    verdicts = {"not reached" if _is_unreached(item) else verdict_word(item) for item in others}
-    earned = sum(item.points or 0.0 for item in items)
-    most = sum(item.max_points for item in items)
-    return FunctionGroup(
-        function=function,
-        causes=tuple(causes),
-        others=tuple(others),
-        verdict=verdicts.pop() if len(verdicts) == 1 else PARTLY,
-        points=None if any(item.points is None for item in items) else earned,
-        max_points=most,
-        percent=round(100 * earned / most, 1) if most else 0.0,
-    )
+    groups = []
+    for function in dict.fromkeys(item.function for item in items):
+        own = [item for item in items if item.function == function]
+        of_others = [cause.items[0] for cause in causes if not {*cause.items}.isdisjoint(own)]
+        verdicts = {"not reached" if _is_unreached(item) else verdict_word(item) for item in own if item in others}
+        earned = sum(item.points or 0.0 for item in own)
+        most = sum(item.max_points for item in own)
+        groups.append(
+            FunctionGroup(
+                function=function,
+                causes=tuple(cause for cause in causes if cause.items[0].function == function),
+                behind=tuple(first for first in of_others if first.function != function),
+                others=tuple(item for item in own if item in others),
+                verdict=verdicts.pop() if len(verdicts) == 1 else PARTLY,
+                points=None if any(item.points is None for item in own) else earned,
+                max_points=most,
+                percent=round(100 * earned / most, 1) if most else 0.0,
+            )
+        )
+    return groups
 
 
 def _lost(items: Iterable[ItemResult]) -> float:
@@ -164,8 +186,7 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     Functions stand in the order of items.toml, in which they build on each other. It is the first of them that would
     win a quarter of what the most rewarding one would: a slip worth 0.25 waits while 20 points are to be had, and of
     comparable ones the one comes first that others build on. Of that function's causes, those that a public case shows
-    come before the others, and then it is the first by the same rule. Where its hint names another item that fails, it
-    is that one, whatever it is worth.
+    come before the others, and then it is the first by the same rule.
     """
     if report.cause:
         lost = sum(_is_unreached(item) for item in report.items)
@@ -175,9 +196,9 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     for group in groups:
         found = [cause for cause in group.causes if cause.items[0].verdict != "not_graded"]
         if unwritten := tuple(item for item in group.others if item.verdict != "passed"):
-            unwritten = *(item for cause in found for item in cause.items if item.verdict == "missing"), *unwritten
-            found = [cause for cause in found if cause.items[0].verdict != "missing"]
-            found.append(Cause(unwritten, _lost(unwritten)))
+            also = [cause for cause in found if cause.items[0].verdict == "missing"]
+            unwritten = *(item for cause in also for item in cause.items), *unwritten
+            found = [*(cause for cause in found if cause not in also), Cause(unwritten, _lost(unwritten))]
         causes[group.function] = found
     to_win = {function: sum(cause.lost for cause in found) for function, found in causes.items() if found}
     if not to_win:
@@ -186,14 +207,10 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     start = _first_worthwhile(
         [cause for cause in own if not cause.items[0].fails_unseen] or own, lambda cause: cause.lost
     )
-    every = [cause for found in causes.values() for cause in found]
-    if simpler := start.items[0].waits_for:
-        start = next((cause for cause in every if simpler in [item.item for item in cause.items]), start)
-    first, *_ = names = [item.item for item in start.items]
-    besides = sum(cause.lost for cause in every if cause.items[0].waits_for in names)
-    worth, missing = (number(round(points, 2)) for points in (start.lost + besides, sum(to_win.values())))
-    worth = f"{'up to ' if besides else ''}{worth} of your {missing} missing points"
-    return first, f"{_about(start.items[0])} This is worth {worth}."
+    first, *rest = start.items
+    most = "up to " if rest and (any(item.waits_for for item in rest) or not start.is_one) else ""
+    worth, missing = (number(round(points, 2)) for points in (start.lost, sum(to_win.values())))
+    return first.item, f"{_about(first)} This is worth {most}{worth} of your {missing} missing points."
 
 
 def _first_worthwhile(choices: Iterable[T], worth: Callable[[T], float]) -> T:

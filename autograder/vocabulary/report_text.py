@@ -89,7 +89,8 @@ def report_text(
 
     places   item → see `item_lines`
     each     a line for each item that passed or is not written, too, in place of the lines for functions
-    brief    items that failed as they did before: their headlines alone
+    brief    items that are as they were before: headlines alone of those that failed, and no line of functions where
+             all are so and nothing is wrong
     """
     lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
     if report.cause:
@@ -117,7 +118,7 @@ def report_text(
         lines += textwrap.wrap(sentence, width, break_on_hyphens=False)
     if lines[-1:] not in ([""], []):
         lines.append("")
-    return "\n".join([*lines, *totals(report, width)[-1 if each else 0 :]])
+    return "\n".join([*lines, *totals(report, width, brief)[-1 if each else 0 :]])
 
 
 def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
@@ -125,15 +126,20 @@ def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
     return [note for note in notes if not note[1:] or note[1:] not in report.cause]
 
 
-def totals(report: Report, width: int = WIDTH) -> list[str]:
-    """Write a line for each function, those with something wrong last and its items by name, and the sum."""
+def totals(report: Report, width: int = WIDTH, brief: Collection[str] = ()) -> list[str]:
+    """Write a line for each function, those with something wrong last and its items by name, and the sum.
+
+    brief    see `report_text`
+    """
     by_function: dict[str, list[ItemResult]] = {}
     for item in report.items:
         by_function.setdefault(item.function, []).append(item)
     rows: list[tuple[str, str, list[ItemResult]]] = []
     for function, items in by_function.items():
         words = {WORDS.get(item.verdict, "FAIL") for item in items}
-        rows.append((next(word for word in ("FAIL", "ERR ", "TODO", "PASS") if word in words), function, items))
+        worst = next(word for word in ("FAIL", "ERR ", "TODO", "PASS") if word in words)
+        if worst in ("FAIL", "ERR ") or not {item.item for item in items}.issubset(brief):
+            rows.append((worst, function, items))
     rows.sort(key=lambda row: ("PASS", "TODO", "ERR ", "FAIL").index(row[0]))
     name_width = max(map(len, (*by_function, "total")))
     lines = []

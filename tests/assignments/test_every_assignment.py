@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from all_assignments import each_assignment, generator_of, handout_bytes
+import numpy as np
+from all_assignments import each_assignment, fixtures_of, generator_of, handout_bytes
 
 from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import read_fixtures
@@ -76,6 +77,21 @@ def test_generator_code_imports_neither_torch_nor_the_solution(assignment: Assig
             called = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
             assert called.isdisjoint({"__import__", "exec", "eval"}), path
     assert modules_of(assignment, "oracle")
+
+
+@each_assignment
+def test_no_case_expects_what_another_function_answers_in_one(assignment: Assignment) -> None:
+    def numbers(function: str, array: Any) -> tuple[str, bytes]:
+        return function, (np.round(np.asarray(array, float), 6) + 0.0).tobytes()
+
+    cases = fixtures_of(assignment.name).cases
+    values = [(case.function, one.array) for case in cases for one in case.expected if one.kind == "value"]
+    expected = {numbers(*one) for one in values}
+    for case in cases:
+        for name, _, result in case.params.get("answered", ()):  # of one number, as a score of 0, nothing is told
+            told = {numbers(name, result), numbers(case.function, result)} if len(result) > 1 else {}
+            assert name != case.function
+            assert expected.isdisjoint(told), case.id
 
 
 # The text

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from all_assignments import handout_of
+from all_assignments import fixtures_of, handout_of
 from claims import Text, row
 from lab import sort_inclusion_ordering_reward
 from places import KIT
@@ -44,6 +44,9 @@ from policy_gradient_theory import (
 )
 
 from autograder.grading.assignment import find_assignment
+from autograder.grading.grader import Grader
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
@@ -415,6 +418,16 @@ def test_every_exercise_is_graded_by_a_function() -> None:
         assert set(re.findall(r"`([^`]+)`", where)) <= known | items | assignments | set(ASSIGNMENT.functions), where
     named = set(re.findall(r"`([^`]+)`", " ".join(rows.values())))
     assert set(ASSIGNMENT.functions) <= named
+
+
+def test_a_mistake_in_a_function_that_others_call_costs_once(sandbox: Sandbox) -> None:
+    [sentence] = re.findall(r"Where one of yours calls (.*?) with", README, flags=re.DOTALL)
+    called = set(re.findall(r"`(\w+)`", sentence))
+    source = (ASSIGNMENT.folder / "right_answers" / "einsums.py").read_text(encoding="utf-8")
+    wrong = "".join(f"\n\ndef {name}(*placed, **named):\n    return None\n" for name in called)
+    grader = Grader.of(ASSIGNMENT, fixtures_of(ASSIGNMENT.name), counterexamples=False)
+    report = grader.grade(Submission("ada", "ada.py", "", source + wrong), sandbox)
+    assert {item.function for item in report.items if item.points < item.max_points} == called
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from autograder.authoring.calls import Formula, as_python
 from autograder.authoring.declarations import Draft, check_draft
 from autograder.authoring.faults import Misnamed, Refusal
 from autograder.authoring.laws.declaration import Error, Function
+from autograder.authoring.laws.exam import Exam
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case
 from autograder.grading.wording import without_gradient
@@ -239,7 +240,7 @@ def answered(draft: Draft) -> object:
     return draft.answer(draft.inputs, draft.params)
 
 
-def declared(**more: Any) -> Callable[[], object]:
+def declared(**more: Any) -> Callable[[], Function]:
     return lambda: Function("scaled", {"x": "float[row]"}, "float[row]", {"row": (1, 2, 3)}, {}, **more)
 
 
@@ -258,6 +259,11 @@ LOST = Declared("", "numpy").case("lost", {"x": array(3)}, "entry")
         (declared(tolerances={"usual": {"atol": ""}}), Misnamed, "atol of scaled is '': a number"),
         (declared(options={"sampeld": "often"}), Misnamed, "scaled has the option 'sampeld': 'sampled' is there."),
         (declared(counted=["f"]), Misnamed, "counted of scaled names 'f': one of x."),
+        (
+            lambda: Exam.of(calling, declared(answered={"lost": list})()),
+            Misnamed,
+            "answered of scaled names 'lost'",
+        ),
         (lambda: Error({"x": 0}, "zero"), Misnamed, "mentions is 'zero': a list: mentions=[\"zero\"]"),
         (
             lambda: answered(LOST),
@@ -353,6 +359,17 @@ def test_dictionary_is_an_argument_of_further_calls() -> None:
     calls = [{"counts": {"a": 2, "b": 3}}]
     returned, _ = calling.again(module("def f(counts): return sum(counts.values())"), {}, {**params, "calls": calls})
     assert [returned["y 1"].item(), returned["y 2"].item()] == [1, 5]
+
+
+def test_further_calls_show_lists_and_parts_that_are_compared_as_they_are() -> None:
+    source = "KEPT = {}\ndef f(row, more):\n    row.append(more)\n    KEPT[more] = 1\n    return more, KEPT"
+    params = {"function": "f", "returns": ["y", "turn"], "as_is": ["turn"], "arguments": ["row", "more"]}
+    params |= {"values": "python", "changes": ["row"], "given": {"row": [1], "more": 2}, "calls": [{"more": 3}]}
+    returned, facts = calling.again(module(source), {}, params)
+    assert [returned["y 1"].item(), returned["y 2"].item()] == [2, 3]
+    turn = {"2": 1, "3": 1}
+    afterwards = {"row afterwards 1": [1, 2], "row afterwards 2": [1, 3]}
+    assert facts == {"random": [], "turn 1": turn, "turn 2": turn, **afterwards}
 
 
 KEYS = {key: {1: []} for key in (3, "3", -0.5, "", "-", "None", None, (), ("a",), (1, ("'", True)), "'x'", "(", "a b")}

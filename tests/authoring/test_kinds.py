@@ -98,7 +98,7 @@ def extend(words, more):
     return [*words, *more]
 ```
 
-*Laws:* `values`, `unmodified`, `signature`.
+*Laws:* `values`, `unmodified`, `state`, `signature`.
 """,
     "an answer that may be None": """
 ```python
@@ -170,7 +170,7 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "Data frames": (".sum()", ".max()"),
     "parts of several kinds": ("    del queue[:limit]", ""),
     "an argument that may be None": ("out=out", ""),
-    "a list that grows": ("words.extend(more)", "more.extend(words)"),
+    "a list that grows": ("extend(more)", "extend(extend.__dict__.setdefault(len(words), more))"),  # in further calls
     "an answer that may be None": ("else None", "else -1"),
     "dictionaries as arguments": ("if at == row", "if at == str(row)"),
 }
@@ -285,7 +285,6 @@ def test_driver_that_fails_hidden_cases_alone_is_shown_to_paste(tmp_path: Path, 
             "all has the law falsy, which adds no case to",
         ),
         ("a list that grows", "return [*words, *more]", "[*words, *more]", "the oracle extend returns nothing"),
-        ("a list that grows", "`values`", "`values`, `state`", "of what comes back the law `state` sees nothing"),
     ],
 )
 def test_declaration_that_could_not_grade_is_refused(

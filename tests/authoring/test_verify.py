@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 from in_process import autograder_in_process as autograder
+from places import KIT
 from toy_kit import change, flip_a_byte, store_version, toy_assignment
 
 from autograder.authoring.fixtures.regenerate import regenerate
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.authoring.fixtures.verify import ENOUGH, difference_text, movement, verify
+from autograder.grading.assignment import Assignment, find_assignments
 from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
 from autograder.sandbox.sandbox import Sandbox
@@ -39,6 +41,13 @@ def test_flipped_byte_is_refused_before_the_generator_runs(kit: Path, name: str)
     (kit / "fixtures" / "toy" / "cases.py").write_text("raise RuntimeError('the generator ran')\n")
     with pytest.raises(FixtureError, match=rf"{name} is not the file that .*manifest\.json lists"):
         verify(toy_assignment(kit))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("assignment", find_assignments(KIT), ids=lambda assignment: assignment.name)
+def test_stored_sets_are_what_their_generators_make(assignment: Assignment) -> None:
+    done = autograder(KIT, "fixtures", "verify", "--assignment", assignment.name)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.long

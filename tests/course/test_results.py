@@ -241,6 +241,7 @@ def test_second_hand_in_shows_what_the_first_gave(grader: Grader, tmp_path: Path
 # The class's page
 
 RIGHT_LINE = "return torch.tensor(rewards, dtype=torch.float32, device=responses.device)"
+QUESTION = "question-spread"
 SHARED = ("ada", "bela")  # who wrote one wrong answer in two ways
 
 
@@ -269,6 +270,9 @@ def grade_shared_answers(folder: Path) -> Path:
     for student, text in wrong.items():
         (folder / student).mkdir()
         (folder / student / MODULE).write_text(solved_alone.replace(RIGHT_LINE, text))
+    answer = {"cell_type": "markdown", "id": QUESTION, "metadata": {}, "source": "Both are spreads."}
+    beside = json.dumps({"cells": [answer], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    (folder / "dana" / f"{ASSIGNMENT.module}.ipynb").write_text(beside)
     grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT), counterexamples=False)
     grade_all(grader, find([folder], ASSIGNMENT.module), folder / "grades")
     return folder
@@ -316,6 +320,22 @@ def test_page_knows_the_contract_of_the_assignment(solved: Path) -> None:
     assert known.clauses["ratio-of-differences"].startswith("unclipped, loss = -mean(ratio * delta), ratio = exp(")
     assert known.code_of("dana", "compute_reward") == ""  # what is right is nobody's example
     assert known.code_of("nobody", "compute_reward") == ""
+
+
+def test_answer_in_words_is_counted_until_it_has_a_mark(solved: Path) -> None:
+    def unmarked() -> list[str]:
+        rows = page(solved).find("table", id="class")[0].find("tbody")[0].find("tr")
+        return [row.find("th")[0].text for row in rows if "unmarked" in row.attributes.get("data-g", "").split()]
+
+    assert unmarked() == ["dana"]
+    marked = Override("dana", QUESTION, 2.0, "", "line 2", on_top=5.0)
+    finals = settle(solved, stored_reports(solved), ASSIGNMENT, Rules(overrides=[marked]))
+    assert unmarked() == []
+    (solved / "index.html").write_text("of these grades")
+    settle(solved, stored_reports(solved), ASSIGNMENT, Rules(overrides=[marked]), finals)
+    assert (solved / "index.html").read_text() == "of these grades"  # it is not written twice
+    settle(solved, stored_reports(solved), ASSIGNMENT, None)
+    assert unmarked() == ["dana"]
 
 
 def test_rules_write_finals_into_the_page_and_out_again(solved: Path) -> None:

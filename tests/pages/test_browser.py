@@ -221,6 +221,24 @@ def test_student_page_fits_any_window(visit: Callable[..., Seen], student: str) 
     assert seen.fits()
 
 
+def test_functions_that_are_all_wrong_stand_on_a_screen_and_a_half(visit: Callable[..., Seen]) -> None:
+    """24 of them in a window of 1440 by 900, with the card of where to start: its hint, line, values and call."""
+    report, _ = of_emeka()
+    wrong = next(item for item in report.items if item.item == "deltas-normalized")
+    names = [f"function_{number}" for number in range(24)]
+    submission = Submission("ada", "toy.py", "00", "".join(f"def {name}(x):\n    return x\n\n\n" for name in names))
+    items = tuple(replace(wrong, item=name, function=name) for name in names)
+    lines = {name: 4 * place + 2 for place, name in enumerate(names)}
+    calls = {name: f"x = torch.tensor([3.0])\n{name}(x)" for name in names}
+    report = replace(report, items=items)
+    listing = listing_of(submission, report, names, lines)
+    page = visit(feedback_page(report, (), Details("", "", calls=calls), listing), 1440).page
+    assert "Start with function_0, line 2 of your file: " in page.inner_text(".next")
+    assert page.locator(".card .code").first.is_visible()
+    bottom = page.eval_on_selector(".scores", "table => table.getBoundingClientRect().bottom")
+    assert bottom <= 1.5 * 900
+
+
 @pytest.mark.parametrize("text", in_short(["a run", *HOSTILE], 2))
 def test_drawings_fit_and_are_told_in_words(visit: Callable[..., Seen], text: str) -> None:
     report, details = drawn(golden()[4], text)

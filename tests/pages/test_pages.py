@@ -247,7 +247,7 @@ def test_failed_item_has_message_hint_and_command() -> None:
 
 def test_items_of_one_cause_are_one_card_whose_others_open() -> None:
     both = [item(name, mistakes=("population-std",), hint="G or G - 1?") for name in ("a", "c")]
-    root = tree(feedback_page(report("ada", both[0], item("b", hint="another"), both[1])))
+    root = tree(feedback_page(report("ada", both[0], item("b", function="g", hint="another"), both[1])))
     first, second = root.find("div", class_="card")
     assert [each.attributes["id"] for each in first.find("article")] == ["item-a", "item-c"]
     assert [each.attributes["id"] for each in first.find("details", class_="same")[0].find("article")] == ["item-c"]
@@ -255,11 +255,18 @@ def test_items_of_one_cause_are_one_card_whose_others_open() -> None:
     assert [each.attributes["id"] for each in second.find("article")] == ["item-b"]
 
 
-def test_item_behind_another_is_in_its_card() -> None:
-    root = tree(feedback_page(report("ada", item("a", points=0.0, hint=BEHIND), item("b"), item("c"))))
+def test_items_that_one_cause_may_explain_are_one_card_in_whatever_function() -> None:
+    behind = [replace(item(name, function=name, hint=BEHIND), points=0.0) for name in ("compute_deltas", "g")]
+    named = item("d", mistakes=("population-std",), function="h")
+    root = tree(feedback_page(report("ada", behind[0], item("b"), item("c"), behind[1], named)))
     first, second = root.find("div", class_="card")
-    assert [each.attributes["id"] for each in first.find("article")] == ["item-b", "item-a"]
-    assert [each.attributes["id"] for each in second.find("article")] == ["item-c"]
+    ids = ["item-b", "item-compute_deltas", "item-c", "item-g"]
+    assert [each.attributes["id"] for each in first.find("article")] == ids
+    assert first.find("details", class_="same")[0].find("summary")[0].text == "3 more items, perhaps of the same cause"
+    assert [hint.text for hint in first.find(class_="hint")] == ["Hint What is its standard deviation?"]
+    assert [each.attributes["id"] for each in second.find("article")] == ["item-d"]
+    row = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")[1]
+    assert said(row.find("td")[1]) == "fix another first: compute_deltas"
 
 
 def test_many_cards_open_in_the_row_of_their_function() -> None:
@@ -322,7 +329,7 @@ def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
             "every public case passes, and a hidden one fails. A call that goes wrong is shown with it.",
             "4 of your 4",
         ),
-        ([replace(item("b"), cases=UNSEEN), item("c", hint="Seen. More.")], "Seen.", "4 of your 8"),
+        ([replace(item("b"), cases=UNSEEN), item("c", hint="Seen. More.")], "Seen.", "up to 8 of your 8"),
         (
             [replace(item("b"), cases=UNSEEN), item("c", function="g", hint="Seen. More.")],
             "every public case passes, and a hidden one fails.",

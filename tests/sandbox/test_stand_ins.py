@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from autograder.sandbox.worker.calling import standing_in
+from autograder.sandbox.worker.calling import answering, standing_in
 
 GIVEN = "def sample():\n    return 'given'\n"
 KINDS = {
@@ -162,3 +162,36 @@ def test_stand_ins_in_two_threads_at_once_are_both_called() -> None:
 
     with standing_in([student], {"sample": stand_in}):
         assert student.loop() == ["stand-in", "stand-in"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(x, 2)", "right"),
+        ("f(n=2, xs=x)", "right"),
+        ("f(x.float() + 1e-7, 2)", "right"),
+        ("f(x, 3)", "own"),
+        ("f(x + 0.1, 2)", "own"),
+        ("f(x[None], 2)", "own"),
+        ("f(x.numpy(), 2)", "own"),
+        ("f(x.tolist(), n=2)", "own"),
+        ("f(x.requires_grad_(), 2)", "own"),
+        ("f(x)", "missing 1 required"),
+        ("f(x, 2, more=1)", "unexpected keyword"),
+    ],
+)
+def test_another_function_answers_what_is_known_and_its_own_otherwise(call: str, expected: str) -> None:
+    torch = pytest.importorskip("torch")
+    student = module("student", f"def f(xs, n):\n    return 'own'\ndef g(x):\n    return {call}")
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64)
+    answered = [["f", [[3.0], 2], [4.0]], ["f", [[0.5, 2.0], 2], [1.0, 4.0]], ["lacking", [[1.0]], [1.0]]]
+    with answering(student, {"answered": answered}):
+        try:
+            found = student.g(x)
+        except TypeError as error:
+            found = str(error)
+    if expected == "right":
+        assert (found.tolist(), found.dtype) == ([1.0, 4.0], torch.float32 if "float()" in call else torch.float64)
+    else:
+        assert expected in found
+    assert student.f(x, 2) == "own"

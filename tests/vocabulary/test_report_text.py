@@ -131,8 +131,11 @@ def test_one_cause_is_told_once() -> None:
     same = report_text(report(*(item(item=name, message=message) for name in "ab")), places=dict.fromkeys("ab", place))
     assert same.count("f raised E.") == 1
     assert "\n  As for a.\n\n" in same
-    brief = report_text(report(*items), places=places, brief=["deltas-normalized", "b", "c", "d"]).splitlines()
-    assert [line[:4] for line in brief] == ["FAIL"] * 4 + [""] + ["FAIL"] * 2 + ["    "]
+    right = passed(item="e", function="h"), passed(item="f", function="i")  # of which one is right only now
+    seen = ["deltas-normalized", "b", "c", "d", "e"]
+    brief = report_text(report(*items, *right), places=places, brief=seen).splitlines()
+    assert [line[:4] for line in brief] == ["FAIL"] * 4 + ["", "PASS"] + ["FAIL"] * 2 + ["    "]
+    assert brief[5].split()[1] == "i"
 
 
 @pytest.mark.parametrize("width", [60, 80])

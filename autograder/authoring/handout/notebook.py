@@ -298,6 +298,11 @@ class Words:
     pictures: Mapping[str, Pictures] = field(default_factory=dict)
     unnamed: tuple[str, ...] = ()
 
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """The questions that have an answer, in words or as a picture."""
+        return tuple(name for name, text in self.written.items() if is_answer(text) or name in self.pictures)
+
 
 def is_answer(text: str) -> bool:
     """Whether somebody has written something."""

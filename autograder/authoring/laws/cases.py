@@ -15,7 +15,7 @@ from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.authoring.laws.declaration import Arguments, Error, Function
 from autograder.authoring.laws.laws import ELSEWHERE, Call, Law
 from autograder.sandbox.calls import Array
-from autograder.sandbox.worker.calling import keyed
+from autograder.sandbox.worker.calling import keyed, unkeyed
 from autograder.vocabulary.report import Visibility
 
 LAYOUTS = ("transposed", "sliced")  # ways to pass arrays
@@ -116,6 +116,21 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
         example=call.fixed is not None,
         hint=planned.law.hint,
     )
+
+
+def with_answers(draft: Draft, function: Function, module: ModuleType) -> Draft:
+    """Add what the oracle in that module says of other functions that students may call, in each call of the case."""
+    usual, rows = {**unkeyed(draft.params.get("given", {})), **draft.inputs}, list[list[Any]]()
+    for entry in [{}, *draft.params.get("calls", ())]:
+        other = {name: draft.inputs[one["input"]] if name in draft.inputs else one for name, one in entry.items()}
+        arguments = {
+            name: one.astype(np.float64) if isinstance(one, np.ndarray) and one.dtype.kind == "f" else one
+            for name, one in (usual | other).items()
+        }
+        for name, passed in function.answered.items():
+            given = [np.asarray(one).tolist() for one in passed(arguments)]
+            rows.append([name, given, getattr(module, name)(*passed(arguments)).tolist()])
+    return replace(draft, params={**draft.params, "answered": rows}) if rows else draft
 
 
 @dataclass(frozen=True)

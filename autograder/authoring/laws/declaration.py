@@ -108,6 +108,8 @@ class Function:
     probe       of probes.py that calls it; params: more parameters of that probe
     driver      of probes.py, which uses what students write and returns what is judged, as for a class: the arguments
                 are the driver's
+    answered    other graded function that students may call here → what they pass it, made of the arguments, first a
+                floating tensor: it answers as the oracle does, so that a mistake in it costs once
     written     (arguments that are no arrays) → how a call is typed, where that is not its arguments in order
     off         law → why it does not hold
     """
@@ -140,6 +142,7 @@ class Function:
     probe: str = "call"
     driver: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    answered: Mapping[str, Callable[[Arguments], Sequence[Any]]] = field(default_factory=dict)
     written: Callable[[Mapping[str, Any]], Written] | None = None
     off: Mapping[str, str] = field(default_factory=dict)
 

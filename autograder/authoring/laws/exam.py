@@ -17,7 +17,7 @@ import numpy as np
 from autograder.authoring.calls import as_python
 from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
-from autograder.authoring.laws.cases import Planned, draft_of
+from autograder.authoring.laws.cases import Planned, draft_of, with_answers
 from autograder.authoring.laws.declaration import USUAL, Function, Written
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place
 from autograder.grading.assignment import Assignment, Item
@@ -44,7 +44,11 @@ class Exam:
         """Examine these functions by what the oracle says of them: `EXAM = Exam.of(oracle, …)` in functions.py."""
         probes = Path(sys.modules[oracle.__name__.rpartition(".")[0]].__path__[0], "probes.py")  # may be gone later
         text = probes.read_text("utf-8") if probes.is_file() else ""
-        return cls(oracle, {function.name: function for function in functions}, text)
+        by_name = {function.name: function for function in functions}
+        for function in functions:
+            if unknown := [name for name in function.answered if name not in by_name]:
+                raise Misnamed(f"answered of {function.name} names {unknown[0]!r}", likely(unknown[0], by_name))
+        return cls(oracle, by_name, text)
 
     def planned(self, assignment: Assignment) -> dict[str, list[Planned]]:
         """List the cases of each item, without drawing anything.
@@ -116,7 +120,8 @@ class Exam:
             key = f"{planned.case} {number}" if number else planned.case
             return draft_of(replace(planned, call=call), arguments(generator_for(secret, key)), self.oracle, draw)
 
-        return anew() if call.finish is None else call.finish(anew(), anew)
+        made = anew() if call.finish is None else call.finish(anew(), anew)
+        return with_answers(made, function, self.oracle)
 
     # Counterexamples
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from autograder.authoring.calls import AFTERWARDS
 from autograder.authoring.declarations import Draft, Expectation, fact
 from autograder.authoring.faults import Refusal
 from autograder.authoring.laws.declaration import USUAL, Arguments, Error, Function
@@ -246,13 +247,14 @@ def state(function: Function, draws: Sequence[str], place: Place) -> Iterable[Ca
 def _one_after_another(function: Function, first: Draft, anew: Anew) -> Draft:
     """Make one case of the calls whose answers differ from the first's; raise Refusal where no draw has any."""
     of_first = first.params.get("given", {})
+    parts = {"result", *first.params["returns"], *(f"{name} {AFTERWARDS}" for name in first.params.get("changes", ()))}
 
     def right(entry: Mapping[str, Any], inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         """Say what the call with these arguments instead returns."""
         named = {name: inputs[entry[name]["input"] if name in entry else name] for name in first.inputs}
         given = params.get("given", {}) | {name: one for name, one in entry.items() if name not in first.inputs}
         expected = first.answer(named, {**params, "given": given})
-        return [one for one in expected if one.kind == "value" or one.name == "result"]
+        return [one for one in expected if one.name in parts]
 
     def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         expected = [
@@ -284,9 +286,7 @@ def _one_after_another(function: Function, first: Draft, anew: Anew) -> Draft:
         if len(differing) == len(entries):
             break
     if not calls:
-        why = "no draw gives a further call another answer than the first"
-        why = why if written({}, inputs) else "of what comes back the law `state` sees nothing"
-        raise Refusal(f"{first.case}: {why}.", first.case)
+        raise Refusal(f"{first.case}: no draw gives a further call another answer than the first.", first.case)
     params, probe = {**first.params, "calls": calls}, function.driver or "again"
     return replace(first, probe=probe, inputs=inputs, answer=answer, params=params, free=(*first.free, *inputs))
 

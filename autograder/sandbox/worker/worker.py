@@ -170,7 +170,8 @@ class Worker:
             }
             if not of_arrays:
                 inputs = {name: _tensors().from_numpy(array) for name, array in inputs.items()}
-            returned, facts = probe(self._module, inputs, header["params"])
+            with calling.answering(self._module, header["params"]):
+                returned, facts = probe(self._module, inputs, header["params"])
             if header.get("watched"):
                 described, kept = watch.observed()
                 returned = {**returned, frames.WATCH: kept if of_arrays else _tensors().from_numpy(kept)}
