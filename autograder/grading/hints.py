@@ -31,6 +31,8 @@ VALUES: tuple[Rung, ...] = ("values", "finite")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
 CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
 BACKWARD = "Your function calls backward itself. Return the value with its graph: backward is the caller's part."
+NO_GRAD_FN = "does not have a grad_fn"  # how torch says that backward finds no graph
+NO_GRAPH = "backward finds no graph here. Which tensor should require grad? Or do detach, item or no_grad cut it off?"
 OF_GRADIENT = "The value is right and its gradient is not. Is something constant that should not be, or the other way?"
 NOT_FINITE = "The value is finite and its gradient is not: where and masks hide a value, and not its derivative."
 OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
@@ -103,6 +105,7 @@ def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
     of_kind = _of_kind(case, mismatch) if mismatch else ""
     yield is_hidden, of_kind  # nothing that its numbers decide
     if mismatch is None:
+        yield NO_GRAD_FN in first.result.message, NO_GRAPH
         return
     yield mismatch.diagnoses or is_near_miss(mismatch) or failure.updates, ""
     rung, expectation, returned = mismatch.rung, mismatch.expectation, mismatch.returned

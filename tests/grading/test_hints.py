@@ -106,6 +106,9 @@ def test_backward_inside_function_is_told() -> None:
     for out in (Returned("none"), tensor(WANTED)):
         assert hint(value(attached=True), more=code, out=out).startswith("Your function calls backward itself.")
     assert hint(value(), more=code, out=Returned("none")) == ""  # here it may be what is asked for
+    raised = "f raised RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn."
+    for message, begins in ((raised, "backward finds no graph here. Which "), ("f raised ValueError: no.", "")):
+        assert hint_of(Failure(ITEM, Judged.of(judged(value(), out=LARGER).case, "raised", message)))[:36] == begins
 
 
 @pytest.mark.parametrize(
