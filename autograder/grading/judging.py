@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from autograder.grading.compare import Mismatch, compare
 from autograder.grading.fixtures import Case
@@ -61,7 +62,7 @@ class Judge:
                 return Judged.of(case, "passed", "")
             types = mismatch.observed.get("types") if isinstance(mismatch.observed, dict) else None
             if mismatch.rung == "error" and isinstance(types, list) and types[:1] == ["NotImplementedError"]:
-                return self._missing(case, f"{case.function} is not implemented yet.")
+                return self._unfinished(case, mismatch.observed.get("message"))
             return Judged.of(case, "failed", about_mismatch(case, mismatch), mismatch)
         verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
         if self.load_failure:
@@ -69,9 +70,16 @@ class Judge:
         if outcome.detail == OUT_OF_TIME.detail:
             return Judged.of(case, verdict, LATE)
         message = about_outcome(case, outcome, timeout, self.submission.place)
-        if verdict == "missing" or is_unfinished(outcome.raised):
-            return self._missing(case, message)
-        return Judged.of(case, verdict, message)
+        if outcome.raised is not None and is_unfinished(outcome.raised):
+            return self._unfinished(case, outcome.raised.message)
+        return self._missing(case, message) if verdict == "missing" else Judged.of(case, verdict, message)
+
+    def _unfinished(self, case: Case, stub: Any) -> Judged:
+        """Judge a call that came to a stub, which a handout's names in its exception: the function's own or another."""
+        if stub == case.function or stub not in self.submission.functions:
+            return self._missing(case, f"{case.function} is not implemented yet.")
+        other = stub if case.visibility == "public" else "another function"
+        return Judged.of(case, "raised", f"{case.function} calls {other}, which is not implemented yet.")
 
     def _missing(self, case: Case, message: str) -> Judged:
         """Judge a function that is not there, or a stub still, unless a cell that may hold it could not be read."""
