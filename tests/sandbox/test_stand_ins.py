@@ -170,6 +170,7 @@ def test_stand_ins_in_two_threads_at_once_are_both_called() -> None:
         ("f(x, 2)", "right"),
         ("f(n=2, xs=x)", "right"),
         ("f(x.float() + 1e-7, 2)", "right"),
+        ("f(x, 1).all()", "truth"),
         ("f(x, 3)", "own"),
         ("f(x + 0.1, 2)", "own"),
         ("f(x[None], 2)", "own"),
@@ -184,7 +185,12 @@ def test_another_function_answers_what_is_known_and_its_own_otherwise(call: str,
     torch = pytest.importorskip("torch")
     student = module("student", f"def f(xs, n):\n    return 'own'\ndef g(x):\n    return {call}")
     x = torch.tensor([0.5, 2.0], dtype=torch.float64)
-    answered = [["f", [[3.0], 2], [4.0]], ["f", [[0.5, 2.0], 2], [1.0, 4.0]], ["lacking", [[1.0]], [1.0]]]
+    answered = [
+        ["f", [[3.0], 2], [4.0]],
+        ["f", [[0.5, 2.0], 2], [1.0, 4.0]],
+        ["f", [[0.5, 2.0], 1], [True]],
+        ["lacking", [[1.0]], [1.0]],
+    ]
     with answering(student, {"answered": answered}):
         try:
             found = student.g(x)
@@ -192,6 +198,8 @@ def test_another_function_answers_what_is_known_and_its_own_otherwise(call: str,
             found = str(error)
     if expected == "right":
         assert (found.tolist(), found.dtype) == ([1.0, 4.0], torch.float32 if "float()" in call else torch.float64)
+    elif expected == "truth":
+        assert found.dtype == torch.bool
     else:
         assert expected in found
     assert student.f(x, 2) == "own"

@@ -588,7 +588,9 @@ def _answer_of(own: Callable[..., Any], known: Sequence[Sequence[Any]]) -> Calla
             given = [*bound.args, *bound.kwargs.values()]
             for arguments, result in known:
                 if len(given) == len(arguments) and all(map(_is_known, given, arguments)):
-                    return _numbers(result, TORCH).to(given[0].dtype)
+                    numbers = _numbers(result, TORCH)
+                    is_truth = sys.modules[NUMPY].asarray(result).dtype.kind == "b"
+                    return numbers.bool() if is_truth else numbers.to(given[0].dtype)
         return own(*placed, **named)
 
     return answer
