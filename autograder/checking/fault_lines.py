@@ -2,12 +2,14 @@
 
 The function is changed in one small thing at a time (see `repairs`) and called again, in a worker that gets public
 cases alone. A change after which the item's public cases pass, and no other case fails that passed, proves its line.
-Where staff grade, values of the solution are tried after them (see `values`). No changed text is shown to anybody, and
-nothing but the number of a line comes out. A submission that forges answers chooses which line of its own is marked.
+Where staff grade, values of the solution are tried after them (see `values`). Then conditions are turned round, in the
+failing cases alone. No changed text is shown to anybody, and nothing but the number of a line comes out. A submission
+that forges answers chooses which line of its own is marked.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import itertools
 import math
@@ -39,6 +41,8 @@ MAX_LOST = 4  # changes that end the worker, as by a hang
 CALL_SECONDS = 1.0
 SECONDS, SECONDS_OF_CHECK = 60.0, 5.0  # for all functions of a submission: an honest one needs about one
 MOST_SECONDS = 60.0  # of processor time, of one worker
+MAX_LINES = 3  # that an unknown value comes from: the last is marked, which is right three times of four
+MAX_TIMES = 64  # that a condition is computed, each of which is turned round
 BATCH = 12  # changes that are sent together
 AROUND, MAX_WIDTH = 2, 120  # lines that are shown on each side, and characters of each
 LATER = ("graph", "gradient", "purity")  # how a case may fail still, which failed before these were looked at
@@ -58,13 +62,14 @@ def fault_lines(
 ) -> dict[str, int]:
     """Return item → the line of the source that it is about; without those items of which that is not certain."""
     lines: dict[str, int] = {}
+    refusing = _conditions_of_refusals(submission.source)
     searched: dict[str, dict[str, Set[str]]] = {}
     for item in items:
         if item.verdict in ("passed", "missing", "not_graded") or item.is_unreached:
             continue
         line = line_in_message(item.message, submission)
         if line is not None:
-            lines[item.item] = line
+            lines[item.item] = refusing.get(line, line)
         elif item.verdict == "failed" and not item.waits_for:
             words = words_of(f"{item.title} {item.message} {item.hint}")
             searched.setdefault(item.function, {})[item.item] = words
@@ -88,6 +93,20 @@ def line_in_message(message: str, submission: Submission) -> int | None:
             if line >= 1 and submission.place(line) == told[1]:
                 return line
     return None
+
+
+def _conditions_of_refusals(source: str) -> dict[int, int]:
+    """Return for each line that raises under an `if` the line of this condition."""
+    try:
+        conditions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)]
+    except UNPARSABLE:
+        return {}
+    return {
+        at.lineno: node.lineno
+        for node in conditions
+        for at in node.body
+        if isinstance(at, ast.Raise) and "NotImplementedError" not in ast.dump(at)
+    }
 
 
 def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[str]:
@@ -163,11 +182,16 @@ class Search:
                 left.setdefault(case.item, []).append(key)
         passing = frozenset[int]().union(*(ran[key] for key in right))
         found: dict[str, int] = {}
+        likely: dict[str, int] = {}  # where other items' lines say nothing
         sought: dict[str, frozenset[int]] = {}  # item → lines that run in each of its failing cases
         while left:
             item = min(left, key=lambda item: len(ran[left[item][0]]))  # the one that runs least of the text
             first = min(left[item], key=lambda key: len(ran[key]))
             executed = sought[item] = frozenset.intersection(*(ran[key] for key in left[item]))
+            if self._failures[first] == "error" and (line := self._line_by_truths(watching, left[item])) is not None:
+                found[item] = line
+                del left[item]
+                continue
             repairs = text.repairs(executed, executed - passing, self._failures[first], failed[item], {*found.values()})
             trials = (MAX_TRIALS_LONG if text.is_long else MAX_TRIALS) // len(sought)
             pairs = itertools.islice(
@@ -187,33 +211,34 @@ class Search:
                     break
             if item in left:
                 failing = sorted(left[item], key=lambda key: len(ran[key]))
-                line = self._line_by_values(watching, failing, MAX_VALUES // len(sought))
+                lines = self._lines_by_values(watching, failing, MAX_VALUES // len(sought))
+                line = min(lines) if len(lines) == 1 else self._line_by_truths(watching, failing)
                 found |= {} if line is None else {item: line}
+                if 1 < len(lines) <= MAX_LINES and self._failures[failing[0]] != "fact":  # as of texts
+                    likely[item] = max(lines)
             left.pop(item, None)
         # One fault, most often
         again = {item: executed.intersection(found.values()) for item, executed in sought.items()}
-        return {item: min(lines) for item, lines in again.items() if lines} | found
+        return likely | {item: min(lines) for item, lines in again.items() if lines} | found
 
-    def _line_by_values(self, watching: Watching, failing: Sequence[str], trials: int) -> int | None:
-        """Return the line of the first unknown expression that values of the solution mend, or the only known one's."""
+    def _lines_by_values(self, watching: Watching, failing: Sequence[str], trials: int) -> set[int]:
+        """Return the lines of the first unknown expression that values of the solution mend, or of the only known."""
         right, first = self._right_values(), failing[0]
         if self._failures[first] == "error" or first not in right:
-            return None
+            return set()
         values, keys = self._values, [*failing, *(key for key, failure in self._failures.items() if not failure)]
         known = Known([*self._cases[first].inputs.values(), *(array for at, array in right[first].items() if at >= 0)])
-        unknown = {at for at in watching.parts if at not in values[first] or not known.holds(values[first][at])}
+        ran = self._before[first].watched
+        unknown = {  # what a module computes as it is loaded has no values
+            at
+            for at in {*watching.outside, *ran} & watching.parts.keys()
+            if at not in values[first] or not known.holds(values[first][at])
+        }
         lines, tried = set[int](), 0
 
-        def mends(key: str, expression: int, instead: Iterable[Array]) -> list[bool]:
-            inputs = [{**self._cases[key].inputs, f"{WATCH}{expression}": array} for array in instead]
-            cases = [replace(self._cases[key], inputs=each) for each in inputs]
-            asked = [replace(self._requests[key], source=watching.text, inputs=case.encoded_inputs) for case in cases]
-            before, after = self._failures[key], [self._failure(key, outcome) for outcome in self._calls(asked)]
-            return [not failure or (failure in LATER and before not in LATER) for failure in after]
-
         answers = [wanted.array.reshape(-1) for wanted in self._cases[first].expected if wanted.array is not None]
-        ran = (at for at in values[first] if at in watching.parts)
-        for expression in sorted(ran, key=lambda at: at not in unknown):  # those first that were first
+        valued = (at for at in values[first] if at in watching.parts)
+        for expression in sorted(valued, key=lambda at: at not in unknown):  # those first that were first
             if len(lines) > 1:
                 break
             seen = values[first][expression].reshape(-1)
@@ -221,7 +246,7 @@ class Search:
             instead = {
                 number: array.reshape(-1)
                 for number, array in right[first].items()
-                if array.size == seen.size and (number >= 0 or is_condition)
+                if array.size == seen.size and (is_condition or (number >= 0 and not np.isin(array, (0, 1)).all()))
             }
             alike: dict[bytes, list[dict[str, Array]]] = {}
             for number, array in instead.items():
@@ -235,19 +260,64 @@ class Search:
                     }
                     if by_case.keys() >= {*failing}:
                         alike.setdefault(array.tobytes(), []).append(by_case)
-            mended = mends(first, expression, [by_case[first] for by_case, *_ in alike.values()])
+            mended = self._mends(watching, first, expression, [by_case[first] for by_case, *_ in alike.values()])
             tried += len(mended)
             if self._worker is None or tried > trials or time.perf_counter() > self._until:
                 break
             if any(
-                all(mends(key, expression, [array]) == [True] for key, array in by_case.items() if key != first)
+                all(self._mends(watching, key, expression, [by_case[key]]) == [True] for key in by_case if key != first)
                 for by_case in itertools.chain(*itertools.compress(alike.values(), mended))
             ):
                 if expression in unknown:
-                    its_own = watching.lines_of(expression, unknown)
-                    return max(its_own) or None if len(its_own) == 1 else None
+                    return watching.lines_of(expression, unknown, {watching.lines[at] for at in ran})
                 lines.add(watching.lines[expression])
-        return min(lines) if len(lines) == 1 else None
+        return lines if len(lines) == 1 else set()
+
+    def _mends(self, watching: Watching, key: str, expression: int, instead: Iterable[Array]) -> list[bool]:
+        """Tell of each value whether the case passes, or gets to a later rung, with it in place of the expression."""
+        before = self._failures[key]
+        after = [self._failure(key, outcome) for outcome in self._calls_with(watching, key, expression, instead)]
+        return [not failure or (failure in LATER and before not in LATER) for failure in after]
+
+    def _calls_with(self, watching: Watching, key: str, expression: int, instead: Iterable[Array]) -> list[Outcome]:
+        """Call the function in this case with each of these values in place of the expression."""
+        inputs = [{**self._cases[key].inputs, f"{WATCH}{expression}": array} for array in instead]
+        cases = [replace(self._cases[key], inputs=each) for each in inputs]
+        return self._calls(
+            [replace(self._requests[key], source=watching.text, inputs=case.encoded_inputs) for case in cases]
+        )
+
+    def _line_by_truths(self, watching: Watching, failing: Sequence[str]) -> int | None:
+        """Return the line of the first condition by whose other outcome all these cases pass, and that is unknown."""
+        values, right = self._values, self._right_values()
+
+        def is_known(number: int) -> bool:
+            seen = {key: values[key][number].reshape(-1) for key in values if number in values[key]}
+            for other in {other for key in seen for other in right.get(key, ())}:
+                shared = [key for key in seen if other in right.get(key, ())]
+                if shared and all(np.array_equal(seen[key], right[key][other].reshape(-1)) for key in shared):
+                    numbers = np.concatenate([seen[key] for key in shared])
+                    if {*failing} <= {*shared} and numbers.min() < numbers.max():
+                        return True
+            return False
+
+        def is_decided_by(number: int, key: str) -> bool:
+            seen, left = values[key].get(number, np.zeros(0)), self._distance(key, self._before[key])
+            for at in range(seen.size if seen.size <= MAX_TIMES else 0):
+                turned = np.where(np.arange(seen.size).reshape(seen.shape) == at, 1 - seen, seen)
+                distances = [self._distance(key, each) for each in self._calls_with(watching, key, number, [turned])]
+                if distances and distances[0] < left:
+                    seen, left = turned, distances[0]
+                if left == 0:
+                    return True
+            return False
+
+        lines = {
+            watching.lines[number]: None
+            for number in watching.truths
+            if all(is_decided_by(number, key) for key in failing) and not is_known(number)
+        }
+        return next(iter(lines), None) if right or len(lines) == 1 else None
 
     def _right_values(self) -> dict[str, Values]:
         """Return what the solution's expressions come to in each case; nothing where there is no solution."""
@@ -290,6 +360,20 @@ class Search:
             return outcome.status
         mismatch = compare(self._cases[key].expected, outcome.observation)
         return "" if mismatch is None else mismatch.rung
+
+    def _distance(self, key: str, outcome: Outcome) -> float:
+        """Return by how much a case fails: how far its numbers are off, or how many parts of a fact are others."""
+        if outcome.observation is None:
+            return math.inf
+        if (mismatch := compare(self._cases[key].expected, outcome.observation)) is None:
+            return 0
+        seen, wanted = mismatch.observed, mismatch.expectation.value
+        if isinstance(seen, list) and isinstance(wanted, list) and len(seen) == len(wanted):
+            return 1.0 + sum(bool(one != other) for one, other in zip(seen, wanted, strict=True))
+        array, right = mismatch.returned.array, mismatch.expectation.array
+        if mismatch.rung != "values" or array is None or right is None or array.shape != right.shape:
+            return math.inf
+        return 1 + float(np.abs(array - right, dtype=float).sum())
 
     def _calls(self, requests: Sequence[Request]) -> list[Outcome]:
         """Return the outcomes of these calls up to one that loses the worker; the next calls get another."""

@@ -3,8 +3,8 @@
 Staff have the course's solution. It runs in a worker of its own on the public cases, whose answers students have, and
 what its expressions come to is kept. In the student's function such values stand in for one expression at a time,
 first for those that come to no value of the solution. The first after which the calls are right is where the fault is,
-if one line holds all that it is made of and that is no value of the solution, either; a name is made where it is
-changed. Of the solution nothing but these values gets to where student code runs.
+if few lines hold all that it is made of and that is no value of the solution, either: the last of them; a name is made
+where it is changed. Of the solution nothing but these values gets to where student code runs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Watching(ast.NodeTransformer):
     lines   number of an expression → its line
     parts   number → the numbers of what it is made of; constants are left out, and have none themselves
     names   number of an expression that is a name → the name
+    truths  the numbers of conditions, but those of `while`
+    outside the numbers of expressions that stand in no definition
     stores  name → each line that changes it, with the expression that it becomes: -1 for a constant, None for others
     """
 
@@ -39,12 +41,20 @@ class Watching(ast.NodeTransformer):
         self.lines: dict[int, int] = {}
         self.parts: dict[int, list[int]] = {}
         self.names: dict[int, str] = {}
+        self.truths: list[int] = []
         self.stores: dict[str, list[tuple[int, int | None]]] = {}
         self._modules = modules
         self._bare: ast.AST | None = None  # what is called
+        self._repeats: ast.AST | None = None  # until when a loop goes on
         self._open: list[int] = []  # expressions inside the one that is visited
+        self.outside: set[int] = set()
         module = ast.parse(source)
-        bodies = [self.visit(node) if node.lineno in units else node for node in module.body]
+        bodies = []
+        for node in module.body:
+            first = len(self.lines)
+            bodies.append(self.visit(node) if node.lineno in units else node)
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                self.outside.update(range(first, len(self.lines)))
         module.body = [node for body in bodies for node in (body if isinstance(body, list) else [body])]
         self.text = ast.unparse(ast.fix_missing_locations(module))
 
@@ -70,6 +80,8 @@ class Watching(ast.NodeTransformer):
                 is_constant = not any(isinstance(inner, ast.Name) for inner in ast.walk(node.value))
             case ast.AugAssign(target=changed) | ast.Expr(ast.Call(ast.Attribute(changed))):  # as `rows.append(row)`
                 self._stores(changed, None)
+            case ast.While(test=test):
+                self._repeats = test
         self.generic_visit(node)
         if isinstance(node, ast.Assign):
             values = [-1, *([] if is_constant else self._open[before:])]
@@ -85,6 +97,9 @@ class Watching(ast.NodeTransformer):
         assert isinstance(node, ast.expr)
         if isinstance(node, ast.Name):
             self.names[len(self.lines)] = node.id
+        is_truth = isinstance(node, ast.Compare | ast.BoolOp) or isinstance(getattr(node, "op", None), ast.Not)
+        if is_truth and node is not self._repeats:
+            self.truths.append(len(self.lines))
         return self._watched(node, before)
 
     def _watched(self, node: ast.expr, before: int) -> ast.Call:
@@ -100,13 +115,24 @@ class Watching(ast.NodeTransformer):
             if isinstance(at, ast.Name) and at not in indices:
                 self.stores.setdefault(at.id, []).append((target.lineno, value))
 
-    def lines_of(self, expression: int, unknown: Collection[int]) -> set[int]:
-        """Return the lines of an unknown expression and of all unknown that it is made of; 0 for names from nowhere."""
-        if name := self.names.get(expression):
-            stored = self.stores.get(name, [])
-            return {line for line, value in stored if value is None or value in unknown} or {0}
-        parts = (self.lines_of(part, unknown) for part in self.parts[expression] if part in unknown)
-        return {self.lines[expression]}.union(*parts)
+    def lines_of(self, expression: int, unknown: Collection[int], ran: Collection[int]) -> set[int]:
+        """Return the lines of an unknown expression and of all unknown that it is made of, names included.
+
+        ran   lines that ran: only there is a name changed
+        """
+        lines, waiting, seen = set[int](), [expression], set[int]()
+        while waiting:
+            if (at := waiting.pop()) in seen:
+                continue
+            seen.add(at)
+            if name := self.names.get(at):
+                stored = self.stores.get(name, [])
+                lines.update(line for line, value in stored if value is None and line in ran)
+                waiting += [value for _, value in stored if value is not None and value in unknown]
+            else:
+                lines.add(self.lines[at])
+                waiting += [part for part in self.parts[at] if part in unknown]
+        return lines
 
 
 def values_in(outcome: Outcome) -> Values:

@@ -137,18 +137,55 @@ def has_signal(rewards):
     """Say which groups can teach anything."""
     return rewards.std(dim=-1) > 1e-6
 '''
+COUNTED_AGAIN = """\
+def repaired_reward(prompt, response):
+    points = 0
+    for token in response:
+        if token in prompt:
+            points += 1
+    for at in range(len(response) - 1):
+        points += response[at] <= response[at + 1]
+    return points
+"""
+REFUSES_TOO_MUCH = """\
+def has_signal(rewards):
+    if rewards.shape[-1] < 9:
+        raise ValueError("few")
+    return (rewards != rewards[:, :1]).any(dim=-1)
+"""
+ALONE_IS_LET_THROUGH = """\
+def group_advantages(rewards, mode):
+    if mode not in ("mean", "mean_std", "mean_population_std"):
+        raise ValueError(mode)
+    if mode == "mean" and rewards.shape[-1] > 3:
+        raise ValueError("more than three")
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    if mode == "mean":
+        return centered
+    return centered / (rewards.std(dim=-1, keepdim=True, correction=int(mode == "mean_std")) + 1e-5)
+"""
 
 
-def test_value_of_the_solution_tells_the_line_where_there_is_one() -> None:
+@pytest.mark.parametrize(
+    ("function", "source", "line"),
+    [
+        ("has_signal", NEARLY_EQUAL_IS_EQUAL, 3),
+        ("has_signal", REFUSES_TOO_MUCH, 2),
+        ("repaired_reward", COUNTED_AGAIN, 4),
+        ("group_advantages", ALONE_IS_LET_THROUGH, 4),
+    ],
+)
+def test_value_of_the_solution_tells_the_line_where_there_is_one(function: str, source: str, line: int) -> None:
     chosen = find_assignment(KIT, "policy_gradient_theory")
     grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
-    submission = Submission("ada", "ada/m.py", "", NEARLY_EQUAL_IS_EQUAL)
-    items = [item for item in chosen.items if item.function == "has_signal"]
+    submission = Submission("ada", "ada/m.py", "", source)
+    items = [item for item in chosen.items if item.function == function]
     with Sandbox() as sandbox:
         results = grader.grade(submission, sandbox, items).items
         lines = fault_lines(grader, submission, results, sandbox)
-        assert fault_lines(replace(grader, solution=""), submission, results, sandbox) == {}  # as in a handout
-    assert {*lines.values()} == {3}
+        without = fault_lines(replace(grader, solution=""), submission, results, sandbox)  # as in a handout
+    assert {*lines.values()} == {line}
+    assert {*without.values()} <= {line}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +243,8 @@ def test_values_are_those_of_each_time_and_can_be_exchanged() -> None:
 )
 def test_lines_of_an_expression_are_those_of_what_is_unknown(unknown: tuple[int, ...], lines: set[int]) -> None:
     watching = Watching("def f(x, y):\n    z = x * y\n    z -= y\n    return (x + y) * (z + 1)\n", {1}, ())
-    assert (watching.lines_of(12, unknown), watching.lines_of(5, unknown)) == (lines, {3})
+    found = [watching.lines_of(expression, unknown, (2, 3, 4)) for expression in (12, 5)]
+    assert found == [lines, {3}]
 
 
 @pytest.mark.long
