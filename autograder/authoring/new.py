@@ -52,16 +52,22 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.notebook import DEFINITIONS
 from autograder.vocabulary.errors import FixtureError, UsageError
 
-SECTIONS = {  # what is graded by a driver → section of the guide that has an example; the last is for all else
+GUIDE = Path(__file__).parents[2] / "fixtures" / "README.md"
+SECTIONS = {  # kind of an argument, of a result or of a failure → section of the guide; the last is for all else
     r"^rng\b|^generator\b|Generator\b|RandomState": "Seeded generators",
     r"^(ax|axes|fig|figure)\b|\bAxes|\bFigure|^nothing$": "Plots and printed text",
     r"^callback\b|Callable.*None\]": "Callbacks",
     r"^a function$": "Functions as results",
+    r"^a failure$": "Make it yours",
+    r"^another answer$": "Distributions",
+    r"Callable": "Functions as arguments",
     r"DataFrame|\bSeries": "Data frames",
     r"\bModule\b": "Modules of torch",
     r"^a class$|\btype\b": "Classes",
+    r"\[.*\b(?!(?:None|Any|Optional|Union|Literal|List|Tuple|Dict|Sequence|Mapping|Counter)\b)[A-Z]": "Other objects",
     r"\b[Dd]ict|Mapping|Counter|[Ll]ist\b|[Tt]uple\b": "Text, dictionaries, nested containers",
     r"nan": "What can be graded",
+    r"ndarray|NDArray|ArrayLike|Tensor|Array|: $": "Your own, in ten minutes",
     r"": "Other objects",
 }
 KIND = re.compile(
@@ -78,7 +84,6 @@ ANNOTATIONS = {  # annotation → the same as a row of a docstring says it
 }
 TYPE = re.compile(r"[A-Za-z][\w.]*(?:\[.*\])?(?:\s*\|\s*None| or None)?")  # a row that says a type
 NO_AXES = (*keyword.kwlist, "rng", "np")  # a draw has a parameter for each axis; a number is a fixed length
-ARRAY = re.compile(r"ndarray|NDArray|ArrayLike|Tensor|Array|^list$")
 ARRAYS = {  # kind → expression that draws an array
     "float": "rng.uniform(-2, 2, {})",
     "int": "rng.integers(0, 4, {})",  # indices of any axis: no size is below 4
@@ -101,6 +106,7 @@ SINGLE: dict[str, dict[str, str]] = {  # kind → name of a draw → expression
 SINGLE["dict[str, float]"] = SINGLE["dict[str, int]"]
 FORMULAS = ("x * x - 2", "x * x - 0.5 * y", "x * x - 0.5 * y + z")  # of one, two, three and more arguments
 WIDTH = 110
+AGAIN = 32  # times that a trial is repeated, for what tosses a coin
 ITEMS = {  # end of an id → points in proportion, title, hint
     "values": (5, "what {} returns", "Work the public case out by hand, value by value: where does yours depart?"),
     "gradient": (3, "the gradient of {}", "Does every step of the computation stay in the graph?"),
@@ -133,7 +139,7 @@ class Argument(NamedTuple):
 class SourceFunction:
     """A function of the file, and what trials show of it.
 
-    raises    lines that raise an exception
+    raises    exception → lines that raise it
     returns   shape of what comes back, {name: shape} of several, None where it is compared as it is
     kind      what comes back, as a phrase
     leaves    arguments that it has a gradient with respect to
@@ -146,7 +152,7 @@ class SourceFunction:
     arguments: tuple[Argument, ...]
     signature: str
     summary: str
-    raises: tuple[int, ...]
+    raises: Mapping[str, Sequence[int]]
     values: str
     returns: str | Mapping[str, str] | None = None
     kind: str = ""
@@ -238,7 +244,7 @@ class NewAssignment(NamedTuple):
 
 def guide(of: str) -> str:
     """Name the section of the guide about such an argument ("rng: Generator") or result ("a function")."""
-    return f'fixtures/README.md, "{next(title for kind, title in SECTIONS.items() if re.search(kind, of))}"'
+    return f'the guide, "{next(title for kind, title in SECTIONS.items() if re.search(kind, of))}"'
 
 
 # Reading a solution file
@@ -276,7 +282,13 @@ def parse_solution(text: str, path: Path) -> Solution:
         elif isinstance(node, ast.Assign) and node in tree.body:
             constants |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
     values = "torch" if "torch" in imported else "numpy" if imported & {"numpy", "scipy"} else "python"
-    functions = tuple(_function(node, constants, values, path) for node in nodes)
+    for node in nodes:
+        place = f"{path}:{node.lineno}: {node.name}"
+        if not node.name.isascii():
+            told = "its name is one of ids and files, of the letters a to z, digits and _"
+            raise UsageError(f"{place} cannot be graded: {told}.")
+        if not node.body[ast.get_docstring(node) is not None :]:
+            raise UsageError(f"{place} has no body to mark.")
     lines = text.splitlines()
     public = [node for node in tree.body if isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
     parts = [part for node in public for part in (node.body if isinstance(node, ast.ClassDef) else [node])]
@@ -292,32 +304,38 @@ def parse_solution(text: str, path: Path) -> Solution:
                 first, last = first + 1, last + 1
             lines.insert(last, f"{margin}{END}")
             lines.insert(first, f"{margin}{BEGIN}")
-    return Solution(path, "\n".join(lines) + "\n", values, functions, tuple(others))
+    text = "\n".join(lines) + "\n"
+    graded = {node.name for node in nodes}  # of which lines count as in the text that is written
+    written = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name in graded]
+    functions = tuple(_function(node, constants, values) for node in written)
+    return Solution(path, text, values, functions, tuple(others))
 
 
-def _function(node: ast.FunctionDef, constants: Mapping[str, ast.expr], values: str, path: Path) -> SourceFunction:
+def _function(node: ast.FunctionDef, constants: Mapping[str, ast.expr], values: str) -> SourceFunction:
     """Read one function; a default that is a constant of the module is that constant's value."""
     docstring, signature = ast.get_docstring(node) or "", node.args
     placed, by_name = [*signature.posonlyargs, *signature.args], signature.kwonlyargs
-    place, cannot = f"{path}:{node.lineno}: {node.name}", "cannot be graded"
-    if signature.vararg and not (placed or by_name):
-        raise UsageError(f"{place} {cannot}: a declaration names each argument; see {guide('*arguments')}.")
-    if not node.name.isascii():
-        raise UsageError(f"{place} {cannot}: its name is one of ids and files, of the letters a to z, digits and _.")
-    if not node.body[bool(docstring) :]:
-        raise UsageError(f"{place} has no body to mark.")
+    called = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
     defaults = [*[None] * (len(placed) - len(signature.defaults)), *signature.defaults, *signature.kw_defaults]
     defaults = [constants.get(one.id, one) if isinstance(one, ast.Name) else one for one in defaults]
-    arguments = tuple(
-        _argument(arg, default, docstring, by_name=arg in by_name)
+    arguments = [
+        _argument(arg, default, docstring, by_name=arg in by_name, is_called=arg.arg in called)
         for arg, default in zip([*placed, *by_name], defaults, strict=True)
-    )
-    raises = tuple(part.lineno for part in ast.walk(node) if isinstance(part, ast.Raise) and part.exc)
+    ]
+    for sign, arg in (("*", signature.vararg), ("**", signature.kwarg)):
+        if arg:
+            told = f"a declaration names each argument; {guide(sign)}, says how a driver passes {sign}{arg.arg}"
+            arguments.append(Argument(arg.arg, "other", {}, (), told, by_name=False))
+    raises: dict[str, list[int]] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Raise) and part.exc:
+            raised = ast.unparse(part.exc.func if isinstance(part.exc, ast.Call) else part.exc)
+            raises.setdefault(raised, []).append(part.lineno)
     summary = docstring.partition("\n")[0].strip() or "Complete the function."
-    return SourceFunction(node.name, arguments, ast.unparse(signature), summary, raises, values)
+    return SourceFunction(node.name, tuple(arguments), ast.unparse(signature), summary, raises, values)
 
 
-def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_name: bool) -> Argument:
+def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_name: bool, is_called: bool) -> Argument:
     """Read what the row of the docstring says of an argument, else its annotation, else its default."""
     row = re.search(rf"^\s*[`*]*{re.escape(node.arg)}[`*]*(?::\s*|\s{{2,}}|\t)(.*)", docstring, re.MULTILINE)
     annotation = ast.unparse(node.annotation).strip("'\"") if node.annotation else ""  # "Tree" may be quoted
@@ -336,7 +354,8 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, *, by_nam
     axes = (kind["axes"] or "").replace(",", " ").split() if kind else []
     shape, draws = "other", {USUAL: as_python(one) for one in literal}  # noqa: B035 (of one at most)
     if kind is None:
-        unsaid = _unsaid(node.arg, annotation or (said if TYPE.fullmatch(said) else ""), literal)
+        known = annotation or (said if TYPE.fullmatch(said) else "") or ("a Callable" if is_called else "")
+        unsaid = _unsaid(node.arg, known, literal)
     elif words := [*dict.fromkeys(re.findall(r"[\"'](\w[\w .-]*)[\"']", kind["words"] or ""))]:
         names = [f"{node.arg}_{re.sub(r'[^a-z0-9]', '_', word.lower())}" for word in words]
         shape, draws = "word", dict(zip([USUAL, *names[1:]], map(as_python, words), strict=True))
@@ -365,13 +384,12 @@ def _plain(annotation: str) -> str:
 def _unsaid(name: str, annotation: str, literal: Sequence[Any]) -> str:
     """Say what is not known of an argument, and where the guide has an example of such a thing."""
     section = guide(f"{name}: {annotation}")
-    has_example = section != guide("")
     if literal:  # None, or a list or dictionary
-        return f"nothing says what it may be besides {literal[0]!r}" + (f"; see {section}" if has_example else "")
-    if not ARRAY.search(annotation) if annotation else has_example:
+        return f"nothing says what it may be besides {literal[0]!r}; see {section}"
+    if section != guide("an Array"):
         return f"no draw is known of {annotation or name}; {section}, says how"
     what = "its axes" if annotation else "what it is"
-    return f"nothing says {what}: write `{name}   float[row column]` into the docstring"
+    return f"nothing says {what}: write `{name}   float[row column]` into the docstring, or another row of {section}"
 
 
 def _draws(kind: str, default: Any, takes: int) -> dict[str, str]:
@@ -403,6 +421,8 @@ def try_function(solution: Solution, function: SourceFunction, sandbox: Sandbox)
             function.problem = " ".join(str(error).split())
             if "function" in function.shapes.values():
                 function.problem += f"; {guide('callback')}, has functions of one's own"
+            elif "the guide, " not in function.problem:
+                function.problem += f"; {guide('a failure')}, has draws of one's own"
 
 
 def _note_what_comes_back(solution: Solution, function: SourceFunction, sandbox: Sandbox) -> None:
@@ -435,14 +455,18 @@ def _note_what_comes_back(solution: Solution, function: SourceFunction, sandbox:
     if not parts and (kind == "nothing" or (result == kind and kind != "text")):
         holds = " with something in it that is no number or text" if re.match("a (tuple|list|dict)", kind) else ""
         raise FixtureError(f"it returns {kind}{holds}; {guide('' if holds else kind)}, says how that is graded")
-    if not parts:
-        return  # it is compared as it is
-    arrays = [one for several in parts.values() for one in several if isinstance(one, np.ndarray)]
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise FixtureError(f"it returns nan, which no answer equals, or what is infinite; see {guide('nan')}")
-    shapes = {name: _shape(function, several) for name, several in parts.items()}
-    function.returns = shapes.get(function.name, shapes)
-    function.kind = kind if solution.values != "torch" or kind in ("a list", "a dictionary", "nothing") else ""
+    if parts:  # else it is compared as it is
+        arrays = [one for several in parts.values() for one in several if isinstance(one, np.ndarray)]
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise FixtureError(f"it returns nan, which no answer equals, or what is infinite; see {guide('nan')}")
+        shapes = {name: _shape(function, several) for name, several in parts.items()}
+        function.returns = shapes.get(function.name, shapes)
+        function.kind = kind if solution.values != "torch" or kind in ("a list", "a dictionary", "nothing") else ""
+    [one] = _observed(solution, function, sandbox, calls[:1], [*parts], again=AGAIN)
+    answers = [[one[f"{name} {number}"] for name in parts or ["result"]] for number in range(1, AGAIN + 2)]
+    if not all(all(map(np.array_equal, answers[0], answer)) for answer in answers):
+        told = "it gives another answer when it is called again with the same arguments"
+        raise FixtureError(f"{told}; {guide('another answer')}, says how that is graded")
 
 
 def _observed(
@@ -452,8 +476,12 @@ def _observed(
     calls: Sequence[Mapping[str, Any]],
     names: Sequence[str] = (),
     leaves: Sequence[str] = (),
+    again: int = 0,
 ) -> list[dict[str, Any]]:
-    """Make these calls: facts and arrays by name of each. Without names of parts what comes back is seen as it is."""
+    """Make these calls: facts and arrays by name of each. Without names of parts what comes back is seen as it is.
+
+    again   how often each is made again, so that "result" is "result 1", "result 2"
+    """
     returns, by_name = dict.fromkeys(names, "float") if names else None, function.by_name
     declared = Function(
         function.name, function.shapes, returns, function.sizes, {}, values=solution.values, by_name=by_name
@@ -464,12 +492,14 @@ def _observed(
     for arguments in calls:
         draft = draft_of(planned, arguments, ModuleType("oracle"))
         blob = safetensors.numpy.save({**draft.inputs})
-        requests.append(Request("trial", function.name, "call", draft.params, blob, 5.0))
+        probe, params = ("again", {**draft.params, "calls": again * [{}]}) if again else ("call", draft.params)
+        requests.append(Request("trial", function.name, probe, params, blob, 5.0 * (1 + again)))
     program = Program("solution", solution.text, {}, template("probes.py"), solution.values == "torch")
     seen = []
     for outcome in sandbox.run(program, requests, load_timeout=20.0):
         if outcome.loading and outcome.observation is None:
-            raise UsageError(f"{solution.path} cannot be loaded: {fate(outcome)}.")
+            lacking = "; install what is missing beside autograder" if "No module named" in fate(outcome) else ""
+            raise UsageError(f"{solution.path} cannot be loaded: {fate(outcome)}{lacking}.")
         if outcome.observation is None:
             raise FixtureError(fate(outcome))
         returned = outcome.observation.returned.items()

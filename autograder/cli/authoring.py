@@ -77,6 +77,8 @@ def new(
         print(f"Not graded: {what}.")
     for function, why in made.not_graded.items():
         print(f"Not graded yet: {function} ({why}). See fixtures/{name}/functions.py.")
+    if found.left_out or made.not_graded:
+        print(f"The guide is {making.GUIDE}.")
     if made.cases:
         functions = ", ".join(function.name for function in found.functions if function.name not in made.not_graded)
         print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")

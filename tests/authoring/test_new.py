@@ -259,26 +259,29 @@ ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, t
     ("a", "a   float[lambda]"): ("other", "its axes [lambda] are no plain names"),
     ("a=None", ""): ("other", "nothing says what it may be besides None"),
     ("a: Literal[1, 2]", ""): ("other", "no draw is known of Literal[1, 2]"),
-    ("a: Tree", ""): ("other", 'no draw is known of Tree; fixtures/README.md, "Other objects", says how'),
-    ("rng", ""): ("other", 'no draw is known of rng; fixtures/README.md, "Seeded generators"'),
-    ("a: np.random.Generator", ""): ("other", 'no draw is known of np.random.Generator; fixtures/README.md, "Seeded'),
-    ("axes", ""): ("other", 'no draw is known of axes; fixtures/README.md, "Plots and printed text"'),
+    ("a: Tree", ""): ("other", 'no draw is known of Tree; the guide, "Other objects", says how'),
+    ("rng", ""): ("other", 'no draw is known of rng; the guide, "Seeded generators"'),
+    ("a: np.random.Generator", ""): ("other", 'no draw is known of np.random.Generator; the guide, "Seeded'),
+    ("axes", ""): ("other", 'no draw is known of axes; the guide, "Plots and printed text"'),
     ("a: Callable[[int], None]", ""): (
         "other",
-        'no draw is known of Callable[[int], None]; fixtures/README.md, "Callb',
+        'no draw is known of Callable[[int], None]; the guide, "Callb',
     ),
-    ("a: dict[str, list]", ""): ("other", 'no draw is known of dict[str, list]; fixtures/README.md, "Text, dictionar'),
+    ("a: dict[str, list]", ""): ("other", 'no draw is known of dict[str, list]; the guide, "Text, dictionar'),
     ("a", "a   list[str]   words"): ("other", ""),
     ("a", "a   list[int]   sorted"): ("int[entry]", ""),
     ("a", "a   float or None   a bound"): ("float", ""),
     ("a", "a   list[tuple[str, str]]   edges"): (
         "other",
-        "no draw is known of list[tuple[str, str]]; fixtures/README.md",
+        "no draw is known of list[tuple[str, str]]; the guide",
     ),
-    ("a", "a   pd.DataFrame   rows"): ("other", 'no draw is known of pd.DataFrame; fixtures/README.md, "Data frames"'),
+    ("a", "a   pd.DataFrame   rows"): ("other", 'no draw is known of pd.DataFrame; the guide, "Data frames"'),
     ("a", "a   the edges of it"): ("other", "nothing says what it is"),
     ("a: float | str", ""): ("other", "no draw is known of float | str"),
-    ("a: list", ""): ("other", "nothing says its axes"),
+    ("a: list", ""): ("other", 'no draw is known of list; the guide, "Text, dict'),
+    ("a: list[Item]", ""): ("other", 'no draw is known of list[Item]; the guide, "Other objects"'),
+    ("*a", ""): ("other", 'a declaration names each argument; the guide, "Other objects", says how a driver passes *a'),
+    ("**a", ""): ("other", "a declaration names each argument; "),
 }
 
 
@@ -325,9 +328,8 @@ def test_methods_and_bodies_beside_def_are_marked() -> None:
         (
             "s.py",
             b"async def f(x):\n    return x\n\n\nclass C: ...\n",
-            'by itself; C (a class): fixtures/README.md, "Classes"; f (async: an event loop needs sockets',
+            'by itself; C (a class): the guide, "Classes"; f (async: an event loop needs sockets',
         ),
-        ("s.py", b"def f(*x):\n    return x\n", "f cannot be graded: a declaration names each argument"),
         ("s.py", b'def f(x):\n    """Nothing."""\n', "s.py:1: f has no body to mark"),
         ("s.py", b'def f(x):\n    "caf\xe9"\n', "s.py:1: not Python: 'utf-8' codec can't decode"),
         ("s.ipynb", b"{}", "s.ipynb is a notebook: give a Python file"),
@@ -365,25 +367,35 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a: str, how='up'", "", "return a.upper() if how == 'up' else a"): {"returns": None},
     ("a: list[str]", "", "return {word: a.count(word) for word in a}"): {"returns": None},
     ("a: dict[str, int]", "", "return max(a, key=a.get)"): {"returns": None},
-    ("a: int", "", "return lambda x: x + a"): {"problem": 'it returns a function; fixtures/README.md, "Functions as'},
+    ("a: int", "", "return lambda x: x + a"): {"problem": 'it returns a function; the guide, "Functions as'},
     ("f: 'Callable[[float, float], float]', a: float", "", "return f(a, 2 * a)"): {
         "returns": "float", "kind": "a number",
     },
     ("a", "a   float[n]", "a.sort()"): {"returns": {"a afterwards": "float[n]"}, "kind": "nothing"},
     ("a: list[str]", "", "a.sort()"): {"returns": {"a afterwards": "other"}, "kind": "nothing"},
-    ("a", "a   float[n]", "print(a)"): {"problem": 'it returns nothing; fixtures/README.md, "Plots and printed text"'},
+    ("a", "a   float[n]", "print(a)"): {"problem": 'it returns nothing; the guide, "Plots and printed text"'},
     ("a", "a   float[n]", "return object()"): {"problem": "it returns a object"},
     ("a", "a   float[n]", "return 1j, -1j"): {
-        "problem": "it returns a tuple of 2 with something in it that is no number or text; fixtures/README.md"
+        "problem": "it returns a tuple of 2 with something in it that is no number or text; the guide"
         ', "Other objects", says how',
     },
     ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},
     ("a", "a   float[n]", "return np.log(a * 0)"): {"problem": "it returns nan, which no answer equals, or what"},
-    ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is"},
+    ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is: write `a   float[row column]` into"},
     ("act: 'Callable[[], int]'", "", "return act(1, 2)"): {
-        "problem": "TypeError: the function takes 1 arguments, x; it got 2 in line 12: return act(1, 2); fixtures/",
+        "problem": "TypeError: the function takes 1 arguments, x; it got 2 in line 12: return act(1, 2); the guide",
     },
-    ("a: float", "", "return a.unheard_of"): {"problem": "AttributeError"},
+    ("a: float", "", "return a.unheard_of"): {
+        "problem": 'AttributeError: \'float\' object has no attribute \'unheard_of\' in line 12: return a.unheard_of; '
+        'the guide, "Make it yours", has draws of one\'s own',
+    },
+    ("a", "", "return a()"): {"problem": 'a: no draw is known of a Callable; the guide, "Functions as arguments"'},
+    ("", "", "import random; return random.random() < 0.5"): {
+        "problem": 'it gives another answer when it is called again with the same arguments; the guide, "Distribu',
+    },
+    ("a, f: 'Callable[[float], float]'", "a   float[n]", "return f(a * np.random.random(len(a)))"): {
+        "problem": "it gives another answer",
+    },
 }  # fmt: skip
 
 
@@ -471,8 +483,9 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(MIXED)
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
-    assert 'Not graded: Stack (a class): fixtures/README.md, "Classes".' in done.stdout
-    assert "Not graded yet: planted (tree: no draw is known of Tree; fixtures/README.md" in done.stdout
+    assert 'Not graded: Stack (a class): the guide, "Classes".' in done.stdout
+    assert "Not graded yet: planted (tree: no draw is known of Tree; the guide" in done.stdout
+    assert f"The guide is {KIT / 'fixtures' / 'README.md'}." in done.stdout
     assert [item.id for item in find_assignment(tmp_path).items] == [
         "energy-values", "energy-gradient", "energy-form", "masked-values", "masked-gradient", "masked-form",
         "moved-values", "moved-form",
@@ -481,7 +494,7 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     assert re.search(r'"unmodified": "[^"]*x afterwards', text)
     listed = [todo.text for todo in todos(tmp_path / "fixtures" / "made")]
     assert any("planted is not graded (tree: no draw is known of Tree; " in told for told in listed)
-    assert any("which calls must raise ValueError? Your file raises at line 11." in told for told in listed)
+    assert any("which calls must raise? Your solution raises ValueError at line 12." in told for told in listed)
     assert run(tmp_path, "fixtures", "regenerate").returncode == 0
     (tmp_path / "class" / "ada").mkdir(parents=True)
     shutil.copy(tmp_path / "solution" / "made" / "made.py", tmp_path / "class" / "ada")

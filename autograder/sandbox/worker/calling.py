@@ -136,7 +136,8 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     """
     before = _random_states()
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
-    first = {**unkeyed(params.get("given", {})), **inputs}
+    formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
+    first = {**unkeyed(params.get("given", {})), **formulas, **inputs}
     changed = [name for name in params.get("changes", ()) if name in params["arguments"]]
     rounds, afterwards = [first], []
     for entry in params["calls"]:
