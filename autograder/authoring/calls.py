@@ -101,6 +101,8 @@ class Oracle:
             return self.formulas[name](*placed, **named)
 
         known = {**wide, **calling.unkeyed(params.get("given", {}))}
+        lists = [name for name, one in known.items() if is_numbers(one) and name not in params.get("changes", ())]
+        known |= {name: np.array(known[name]) for name in lists if name not in wide}
         known |= {name: functools.partial(counted, name) for name in self.formulas}
         arguments = {name: known[name] for name in params["arguments"]}
         returned = self._asked(self.function, arguments)
@@ -108,12 +110,13 @@ class Oracle:
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
         if params.get("plain"):
             return {"result": self.as_it_is(returned)}
+        is_named = isinstance(returned, dict) and (len(self.parts) > 1 or [*returned] == [*self.parts])
         is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
         several = tuple(returned) if is_several else (returned,)
-        if not isinstance(returned, dict) and len(several) != len(self.parts):
+        if not is_named and len(several) != len(self.parts):
             told = f"oracle.py's {self.function} returns {len(several)} parts"
             raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
-        answer = {**(returned if isinstance(returned, dict) else dict(zip(self.parts, several, strict=True)))}
+        answer = {**(returned if is_named else dict(zip(self.parts, several, strict=True)))}
         answer |= {f"calls of {name}": counts[name] for name in self.formulas}
         if self.leaves:
             gradient = f"{self.function}_gradient"

@@ -151,6 +151,35 @@ def sums(table):
 
 *Laws:* `values`, `unmodified`, `signature`.
 """,
+    "one part, by its name or as it is": """
+```python
+# solution
+def schedule(base):
+    return lambda step: base / 2**step
+
+# probes.py
+@driver
+def scheduled(student, base, steps):
+    rate_at = student.schedule(base)
+    return {"rates": {step: rate_at(step) for step in steps}}
+
+# functions.py
+Function(
+    "schedule",
+    {"base": "float", "steps": "other"},
+    {"rates": None},
+    sizes={},
+    draws={"usual": lambda rng: {"base": rng.uniform(1, 2), "steps": [0, 1, 4]}},
+    driver="scheduled",
+)
+
+# oracle.py
+def schedule(base, steps):
+    return {0: base, 1: base / 2, 4: base / steps[2:].prod() ** 2}
+```
+
+*Laws:* `values`, `unmodified`.
+""",
 }
 EXAMPLES = SECTIONS | SECTIONS_OF_OUR_OWN
 WRONG = {  # section → a part of the solution, and what a wrong answer has there
@@ -172,6 +201,7 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "an argument that may be None": ("out=out", ""),
     "a list that grows": ("extend(more)", "extend(extend.__dict__.setdefault(len(words), more))"),  # in further calls
     "an answer that may be None": ("else None", "else -1"),
+    "one part, by its name or as it is": ("2**step", "(step + 1)"),
     "dictionaries as arguments": ("if at == row", "if at == str(row)"),
 }
 IMPORTS = {  # of each file, besides those that the chapter leaves out

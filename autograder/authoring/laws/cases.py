@@ -57,7 +57,7 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
     inputs = {
         name: np.asarray(one)
         for name, one in arguments.items()
-        if name in arrays or (is_numbers(one) and f"{name} {AFTERWARDS}" not in as_is)
+        if name in arrays or (function.values == "python" and is_numbers(one) and f"{name} {AFTERWARDS}" not in as_is)
     }
     raises: Mapping[str, Error] = options.get("raises", {})
 

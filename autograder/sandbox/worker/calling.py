@@ -170,13 +170,20 @@ def driver(drive: Callable[..., Any]) -> Callable[[ModuleType, Named, Named], Pr
             queue = student.Queue()
             …
 
-    It is called as the student's function would be: `drive(student, <arguments of the case>)`.
+    It is called as the student's function would be: `drive(student, <arguments of the case>)`. Of one part it returns
+    the value itself or {name: value}, as an oracle does.
     """
 
     @functools.wraps(drive)
     def probe(student: ModuleType, inputs: Named, params: Named) -> Probed:
-        driven = ModuleType(student.__name__)
-        setattr(driven, params["function"], functools.partial(drive, student))
+        names, driven = params.get("returns", []), ModuleType(student.__name__)
+
+        @functools.wraps(drive)
+        def unnamed(*placed: Any, **named: Any) -> Any:
+            answer = drive(*placed, **named)
+            return answer[names[0]] if len(names) == 1 and type(answer) is dict and [*answer] == names else answer
+
+        setattr(driven, params["function"], functools.partial(unnamed, student))
         return (again if "calls" in params else call)(driven, inputs, params)
 
     return probe
