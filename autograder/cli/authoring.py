@@ -28,6 +28,7 @@ from autograder.authoring.renaming import renamed_files, write_all
 from autograder.cli import options
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, all_assignments, find_assignment
+from autograder.grading.choice import assignment_of_fixtures
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import UsageError
@@ -134,12 +135,20 @@ def selfcheck(
     fresh: options.Fresh = False,
     costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
     function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
+    fixtures: options.Fixtures = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
     assignment: options.Assignment = None,
 ) -> None:
     """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
-    assignments = authored(options.course(), assignment, all_assignments)
+    root, of_term = options.course(), None
+    if fixtures is None:
+        assignments = authored(root, assignment, all_assignments)
+    else:
+        from autograder.cli.release import chosen_fixtures  # which other exams need not wait for
+
+        assignments = [assignment_of_fixtures(root, fixtures, assignment)]
+        of_term = chosen_fixtures(assignments[0], fixtures)
     for chosen in assignments:
         refuse_faults(chosen.folder)
         if function and function not in chosen.functions:
@@ -149,11 +158,11 @@ def selfcheck(
         with progress_bar("examining", hidden=quiet) as advance:
             exam = examine_grader(
                 chosen,
-                read_fixtures(chosen),
+                of_term or read_fixtures(chosen),
                 jobs=jobs,
                 every=SAMPLED if quick else 1,
                 function=function,
-                cache=None if fresh else options.CACHE,
+                cache=None if fresh or of_term else options.CACHE,  # which keeps no result of a secret
                 progress=advance,
             )
         exams[chosen.name] = exam

@@ -241,6 +241,10 @@ def test_exam_of_a_sample_or_of_one_function_tries_no_other_mistakes(kit: Path) 
     assert ["no-kink", "ramp", "6", "6", "100", "%"] in quick
     assert ["shift"] not in [row[:1] for row in ramp]
     assert "clauses" not in str(ramp).partition("equivalent")[2]  # which need all mistakes
+    (kit.parent / "secret").write_text("0123456789abcdef" * 2)
+    term = ("--term", "spring", "--secret-file", kit.parent / "secret", "--out", kit.parent / "spring")
+    assert toy_kit.autograder(kit, "fixtures", "regenerate", *term).returncode == 0
+    assert rows("--fixtures", str(kit.parent / "spring")) == whole  # where its hidden cases tell as much apart
     wrong = toy_kit.autograder(kit, "selfcheck", "--function", "rump")
     assert (wrong.returncode, wrong.stderr) == (2, "autograder: toy does not grade rump; 'ramp' is there.\n")
 
