@@ -136,7 +136,7 @@ def test_guide_followed_step_by_step_makes_an_exam(kit: Path) -> None:
     regenerated(kit)
     printed = examined(kit, fails=True)
     assert "The handout is not what release makes" in printed
-    assert "No mistake is known of compute_surprise: nobody who gets it wrong is told why." in printed
+    assert "No mistake is known of compute_surprise: who gets one wrong reads its item's hint alone." in printed
     assert "The assignment's text does not name compute_surprise." in printed
     assert "no clause of compute_surprise quotes: 'Return what the responses to each prompt cost in nats" in printed
 

@@ -195,7 +195,8 @@ def test_failing_solution_and_finished_handout_are_told(kit: Path) -> None:
     exam = hold(kit)
     assert [complaint.splitlines()[0] for complaint in exam.complaints] == [
         "The solution fails ramp-values: the ramp   float64[row=2 column=3]",
-        "The untouched handout is not told that it is unfinished in ramp-values.",
+        "The untouched handout is not told that it is unfinished in ramp-values: does a driver or the solution "
+        "catch NotImplementedError? Let it pass.",
         "The handout is not what release makes (toy.py): run `autograder release`.",
     ]
 

@@ -196,6 +196,7 @@ def test_a_default_is_another(signature: str, others: list[str]) -> None:
 
 
 AND_TORCH = "def f(x, y, z):\n    {}\n    return y\n"
+AND_NUMBERS = "def f(x, n: int, y: float):\n    {}\n    return y\n"
 AND_ARRAYS = (
     'import numpy as np\n\n\ndef f(x, z, rng):\n    """Return it.\n\n    x         float[a]\n    returns   float[a]\n'
     '    """\n    {}\n    return y\n'
@@ -220,6 +221,10 @@ AND_ARRAYS = (
         (AND_TORCH, "in-place", "y = (z - x).exp()", []),
         (AND_TORCH, "in-place", "y = y + 2", ["y += 2"]),
         (AND_TORCH, "in-place", "y = x + 2", []),
+        (AND_NUMBERS, "in-place", "y = y + x", []),
+        (AND_NUMBERS, "in-place", "z = y; z = z + x", []),
+        (AND_NUMBERS, "isclose-for-eq", "y = x == n", []),
+        (AND_NUMBERS, "isclose-for-eq", "y = n == y", ["y = torch.isclose(torch.as_tensor(n), torch.as_tensor(y))"]),
         (AND_TORCH, "size-written-in", "y = x.max()", ["y = x[0].max()", "y = x[..., 0].max()"]),
         (AND_TORCH, "size-written-in", "y = x.shape[0]", [f"y = {size}" for size in (2, 3, 4, 5)]),
         (AND_TORCH, "detach-dropped", "y = (a - b).detach().sum()", ["y = (a - b).sum()"]),
@@ -262,6 +267,8 @@ def f(x: np.ndarray, n: np.ndarray):
     return x[n]
 """
 OPTIONAL = [("x", ""), ("w", "w if w is None else ")]
+WRITTEN = "def f(x: Tensor, y: Tensor) -> None:\n    x.add_(y)\n"
+MASKED = 'def f(x: Tensor):\n    """Return it.\n\n    returns   bool[a]\n    """\n    return x > 0\n'
 TENSORS = """
 def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
     '''Return it.
@@ -286,6 +293,8 @@ def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
                 *(f"return (x - 1).{dtype}()" for dtype in ("float", "double")),
             ],
         ),
+        (WRITTEN, "habit:cast", ["x = x.float()", "x = x.double()"]),
+        (MASKED, "habit:cast", []),
         (TENSORS, "habit:truncation", ["x = x.trunc()", "w = w if w is None else w.trunc()"]),
         (TENSORS, "habit:in-place", ["return x.sub_(1)"]),
     ],

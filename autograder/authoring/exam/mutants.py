@@ -117,11 +117,12 @@ class GradedText:
     whole        the function or the class
     body         its statements, the docstring left out
     parameters   each one's annotation as text, and its default
-    documented   the second word of each parameter's row in the docstring, `float` or `float[batch`
+    documented   the second word of each parameter's row in the docstring, `float` or `float[batch`; of `returns` too
+    plain        names of plain numbers, words and truth values → "int", "float", "str" or "bool"
     modules      names under which the text imports modules
     values       what the text computes with: "torch", "numpy", or "python"'s numbers and lists
     nodes        every node of its body in the order of the text, but for docstrings, texts of errors and f-strings
-    places       what the patterns `def T`, `def D`, `def F` and `def R` stand for
+    places       what the patterns `def T`, `def C`, `def D`, `def F` and `def R` stand for
     """
 
     def __init__(
@@ -141,7 +142,12 @@ class GradedText:
             if node is whole or arg is not placed[0]  # no `self`
         }
         rows = [line.split() for line in docstring.splitlines()]
-        self.documented = {row[0]: row[1].rstrip(";,.") for row in rows if row[1:] and row[0] in self.parameters}
+        known = (*self.parameters, "returns")
+        self.documented = {row[0]: row[1].rstrip(";,.") for row in rows if row[1:] and row[0] in known}
+        kinds = {name: {self.documented.get(name, ""), kind} for name, (kind, _) in self.parameters.items()}
+        self.plain = {
+            name: kind for kind in ("int", "float", "str", "bool") for name, said in kinds.items() if kind in said
+        }
 
         imports = [one for one in ast.walk(module) if isinstance(one, ast.Import | ast.ImportFrom)]
         names = [alias for one in imports if isinstance(one, ast.Import) for alias in one.names]
@@ -151,6 +157,10 @@ class GradedText:
         self.values = next((package for package in ("torch", "numpy") if package in packages), "python")
 
         self.nodes = sorted((one for statement in self.body for one in _code(statement)), key=self.span)
+        for one in self.nodes:  # `x = start` of a plain number is one
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if other in self.plain:
+                    self.plain[name] = self.plain[other]
         tensors = []
         for name, (annotation, _) in self.parameters.items():
             kind = self.documented.get(name, "")
@@ -160,9 +170,13 @@ class GradedText:
             ):
                 tensors.append(name)
         differentiable = [line.split()[0] for line in docstring.splitlines() if "differentiable in it" in line]
+        returns, result = ast.unparse(node.returns) if node.returns else "", self.documented.get("returns", "")
+        # No dtype of an argument is felt where truth values or whole numbers come back, or nothing but what is written
+        no_float, written = result.startswith(("bool", "int")) or returns == "None", _written_in_place(self.nodes)
         gives_tensor = node.returns is not None and ast.unparse(node.returns) == "Tensor"
         self.places: dict[str, Sequence[str | ast.expr]] = {
             "T": tensors,
+            "C": [name for name in tensors if name in written or not no_float],
             "D": [name for name in tensors if name in differentiable],
             "F": [name for name, (annotation, _) in self.parameters.items() if annotation == "float"],
             "R": [one.value for one in self.nodes if isinstance(one, ast.Return) and one.value and gives_tensor],
@@ -206,6 +220,18 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, ast.Raise | ast.JoinedStr) and not is_text:
         for child in ast.iter_child_nodes(node):
             yield from _code(child)
+
+
+def _written_in_place(nodes: Sequence[ast.AST]) -> set[str]:
+    """Name what `x += …`, `x[…] = …` and `x.add_(…)` write into."""
+    written = set[str]()
+    for node in nodes:
+        match node:
+            case ast.AugAssign(target=place) | ast.Assign(targets=[ast.Subscript() as place]):
+                written |= names_in(place)
+            case ast.Call(func=ast.Attribute(value=place, attr=name)) if name.endswith("_"):
+                written |= names_in(place)
+    return written
 
 
 Change = tuple[Family, str, list[Edit]]
@@ -287,10 +313,11 @@ def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
 #
 #   M      an imported module          N      a name                T      a parameter that is a floating tensor
 #   S      what holds a spread or a mean, which may vanish          V      no constant, and no whole numbers
-#   A, B   any other expression        WHOLE  all that stands there
+#   L      a name of no plain number   A, B   any other expression   WHOLE  all that stands there
 #   REST   the other arguments of a call, none of which the new text gives
-#   def T, def D, def F, def R         each such parameter, or one that the result is differentiable in, or a float,
-#                                      which is rebound in the first line; each tensor that is returned
+#   def T, def C, def D, def F, def R  each such parameter, or one whose dtype may be felt, or one that the result is
+#                                      differentiable in, or a float, which is rebound in the first line; each tensor
+#                                      that is returned
 #   {a|b}  several rows, of which one has a in its place, the next b; {} is what the pattern has there
 
 TABLE = """
@@ -317,11 +344,11 @@ isclose-for-eq          python       A {==|!=} V            (abs(A - V) {<|>=} 1
 another-ddof            numpy        A.{std|var}(REST)      A.{}(REST, ddof=1)
 
 # Tensors: dtypes, sizes, arguments that are written into
-cast                    torch        def T                  T.{float|double}()
+cast                    torch        def C                  C.{float|double}()
 cast                    torch        def R                  R.{float|double}()
 in-place                torch        T {+|-|*|/} A          T.{add|sub|mul|div}_(A)
 in-place                numpy        T {+|-|*|/} A          np.{add|subtract|multiply|divide}(T, A, out=T)
-in-place                any          N = N {+|-|*|/} A      N {}= A
+in-place                any          L = L {+|-|*|/} A      L {}= A
 in-place                torch        N.{clamp|exp|log|square|sqrt|abs|masked_fill|unsqueeze|squeeze}(REST)  N.{}_(REST)
 not-cloned              torch        A.clone()              A
 not-cloned              numpy        A.copy()               A
@@ -432,12 +459,15 @@ def _may_be(placeholder: str, node: ast.expr, graded: GradedText) -> bool:
             return name in graded.modules
         case "N":
             return bool(name) and name not in graded.modules
+        case "L":
+            return bool(name) and name not in graded.modules and name not in graded.plain
         case "T":
             return name in graded.places["T"]
         case "S":
             return any(getattr(getattr(one, "func", None), "attr", "") in SPREADS for one in ast.walk(node))
         case "V":
             whole = {name for name, kind in graded.documented.items() if kind.startswith("int")}
+            whole |= {name for name, kind in graded.plain.items() if kind != "float"}
             return not isinstance(node, ast.Constant | ast.Tuple) and not names_in(node) & whole
     return name not in graded.modules
 
@@ -465,9 +495,9 @@ def operator_changes(graded: GradedText) -> Iterator[Change]:
                 yield "operator", "", [(*graded.span(node), repr(number + 1))]
             case ast.Call():  # each argument as None, and each left out
                 arguments = sorted([*node.args, *node.keywords], key=graded.span)
-                for one in arguments:
-                    place = graded.span(one.value if isinstance(one, ast.keyword) else one)
-                    yield "operator", "", [(*place, "(None)")]
+                for value in (one.value if isinstance(one, ast.keyword) else one for one in arguments):
+                    if not (isinstance(value, ast.Constant) and repr(value.value) in ("None", "False")):
+                        yield "operator", "", [(*graded.span(value), "(None)")]
                 spans = [graded.span(argument) for argument in arguments]
                 for (start, _), (end, _) in itertools.pairwise(spans):
                     yield "operator", "", [(start, end, "")]  # with the comma that follows

@@ -34,6 +34,7 @@ from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import RECORD, is_ignored
 
 UNNAMED = "Caught but not named, so that students are not told their hints (no fault of the grading): {}."
+UNKNOWN = "No mistake is known of {}: who gets one wrong reads its item's hint alone."
 UNTESTED = "{} is not tested: none of its mistakes ({}) loses points on {}."
 NO_CONTRACT = f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases."
 UNMARKED = " Of changed parameters and habits {} lose nothing and are not marked as equivalent."
@@ -49,7 +50,7 @@ class Exam:
     clauses     of the contract: all, tested by a mistake, not graded; None where the assignment has no contract,
                 or only a sample was tried
     notes       what is missing without making a grade wrong
-    unmarked    changes that lose nothing, at lines that are not marked, where a complaint says so
+    unmarked    changes that lose nothing, at lines that are not marked: all, though notes list a few
     """
 
     fates: tuple[Fate, ...]
@@ -151,10 +152,14 @@ def selfcheck(
         *(f"{clause.place} has no mistake yet." for clause in clauses if clause.is_open and clause.function in drafts),
         *(() if contract else [NO_CONTRACT + UNMARKED.format(len(changed)) * bool(changed)]),
         *(told for fate in listed for told in fate.complaints),
-        *([f"So do {len(changed) - MOST_LISTED} more."] if len(changed) > MOST_LISTED else ()),
+        *(
+            [f"So do {len(changed) - MOST_LISTED} more: `--json` lists all as `unmarked`."]
+            if len(changed) > MOST_LISTED
+            else ()
+        ),
     ]
     counts = len(clauses), len(bound) - len(untested), sum(bool(clause.not_graded) for clause in clauses)
-    unmarked = tuple(fate.variant for fate in survivors if fate not in pending)
+    unmarked = tuple(fate.variant for fate in survivors)
     return Exam(tuple(fates), tuple(complaints), counts if contract and is_whole else None, tuple(notes), unmarked)
 
 
@@ -214,7 +219,7 @@ def missing(assignment: Assignment, known: Collection[str]) -> list[str]:
     text, functions = text_of(assignment), assignment.functions
     listing = [item for item in assignment.items if not item.laws]
     return [
-        *(f"No mistake is known of {f}: nobody who gets it wrong is told why." for f in functions if f not in known),
+        *([UNKNOWN.format(", ".join(unknown))] if (unknown := [f for f in functions if f not in known]) else ()),
         *(f"The assignment's text does not name {f}." for f in functions if f not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in listing if not item.hidden),
