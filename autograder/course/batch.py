@@ -58,7 +58,9 @@ def grade_all(
         """Read a submission, and say what is kept of it where its report is there already."""
         handed_out = assignment.untouched_source()
         submission = read_limited(candidate, assignment.module, handed_out, grader.functions_of_course)
-        submission = replace(submission, identity=candidate.identity)
+        cells = written_cells_limited(candidate, assignment.module, assignment.functions) if template else []
+        answered = words_in(cells, template).answered if template else ()
+        submission = replace(submission, identity=candidate.identity, answered=answered)
         info = SubmissionInfo(submission.path, submission.sha256)
         known = None if fresh else results.known(submission.student, submission.identity, info, layers)
         return submission, keep(candidate, submission, *known) if known else None
@@ -66,9 +68,6 @@ def grade_all(
     def keep(
         candidate: Candidate, submission: Submission, report: Report, details: Details, digest: bytes | None = None
     ) -> Kept:
-        if digest is None and template:
-            cells = written_cells_limited(candidate, assignment.module, assignment.functions)
-            details = replace(details, answered=words_in(cells, template).answered)
         kept = results.keep(submission, report, details, digest)
         with lock:
             progress(candidate, report)

@@ -91,7 +91,8 @@ class Grader:
     def _grade(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> tuple[Report, Details]:
-        details, cause, results = Details(submission.sha256, self.fixtures.sha256), "", list[ItemResult]()
+        details = Details(submission.sha256, self.fixtures.sha256, answered=submission.answered)
+        cause, results = "", list[ItemResult]()
         fault = submission.fault or None
         try:
             if fault is None and (cause := submission.problem or self.meant_for_another(submission)):

@@ -100,6 +100,7 @@ class Submission:
     unread         functions that an unreadable cell would define → why it could not be read
     unread_cells   those cells, whatever they would define
     identity       see `Report.identity`
+    answered       questions in words that have an answer
     defines        functions of the course that the file seems to define, before anything was cut out
     functions      what `source` defines, each where it is defined last; in what was handed in, what is graded
     """
@@ -116,6 +117,7 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     unread_cells: tuple[UnreadCell, ...] = ()
     identity: str = ""
+    answered: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     functions: Mapping[str, Function] = field(default=None)  # type: ignore[arg-type]
 
