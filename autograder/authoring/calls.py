@@ -160,8 +160,9 @@ class Oracle:
             return json.loads(json.dumps(calling.keyed(returned), allow_nan=False, default=listed))
         except (TypeError, ValueError) as cause:
             told = f"what {self.function} returns is to be compared as it is, and its oracle returns"
-            right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
-            kind = calling.kind_of(returned)
+            kind, right = calling.kind_of(returned), "text, truth values, None, numbers but nan, lists and dictionaries"
+            if isinstance(returned, np.ndarray | np.generic):
+                right = 'its shape in the declaration: "float[row column]", "float" of a number'
             raise CaseFault(f"{told} {kind}, which cannot be stored ({cause})", right) from cause
 
     def numbers(self, returned: Any, oracle: str) -> Array:

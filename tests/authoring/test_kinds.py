@@ -315,6 +315,30 @@ def test_driver_that_fails_hidden_cases_alone_is_shown_to_paste(tmp_path: Path, 
             "all has the law falsy, which adds no case to",
         ),
         ("a list that grows", "return [*words, *more]", "[*words, *more]", "the oracle extend returns nothing"),
+        (
+            "Callbacks",
+            "@driver\ndef walk_visits",
+            "def walk_visits",
+            "walk_visits is no driver yet: @driver on the line above",
+        ),
+        (
+            "Functions as arguments",
+            '"start": rng.uniform(), ',
+            "",
+            "the draw 'usual' of trapezoid lacks start: each arg",
+        ),
+        (
+            "an answer that may be None",
+            "return place\n",
+            "return {place}\n",
+            "a set, .*: text, truth values, None, numbers",
+        ),
+        (
+            "Truth values, masks, None",
+            "return values > bound",
+            "return bool((values > bound).all())",
+            "None in place of",
+        ),
     ],
 )
 def test_declaration_that_could_not_grade_is_refused(

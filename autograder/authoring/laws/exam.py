@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import sys
@@ -48,6 +49,10 @@ class Exam:
         for function in functions:
             if unknown := [name for name in function.answered if name not in by_name]:
                 raise Misnamed(f"answered of {function.name} names {unknown[0]!r}", likely(unknown[0], by_name))
+        drivers = {function.driver for function in functions}
+        for node in ast.parse(text, str(probes)).body:
+            if isinstance(node, ast.FunctionDef) and node.name in drivers and not node.decorator_list:
+                raise Misnamed(f"{node.name} is no driver yet", "@driver on the line above", probes, node.lineno)
         return cls(oracle, by_name, text)
 
     def planned(self, assignment: Assignment) -> dict[str, list[Planned]]:
