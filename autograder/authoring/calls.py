@@ -142,8 +142,8 @@ class Oracle:
                 bound = signature.bind(*in_order, **by_name)
                 break
         else:
-            told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
-            raise self._at_oracle(name, told, "the same arguments in the same order")
+            told = f"takes {signature}, and what is drawn is {', '.join(arguments) or 'nothing'}"
+            raise self._at_oracle(name, told, "the same arguments in the same order, in the draw as in the oracle")
         return oracle(*bound.args, **bound.kwargs)
 
     def as_it_is(self, returned: Any) -> Any:

@@ -325,7 +325,7 @@ def test_driver_that_fails_hidden_cases_alone_is_shown_to_paste(tmp_path: Path, 
             "Functions as arguments",
             '"start": rng.uniform(), ',
             "",
-            "the draw 'usual' of trapezoid lacks start: each arg",
+            "what is drawn is function, stop: the same arguments in",
         ),
         (
             "an answer that may be None",

@@ -207,11 +207,6 @@ class Function:
     def drawn(self, draw: str, rng: np.random.Generator, sizes: Mapping[str, int], dtype: str = "") -> dict[str, Any]:
         """Draw arguments in the order of the signature; floating arrays come in `dtype`, the first one if none."""
         drawn = self.draws[draw](rng, **sizes)
-        if lacking := [name for name in self.arguments if name not in drawn and name not in self.defaults]:
-            code = getattr(self.draws[draw], "__code__", None)
-            place = (code.co_filename, code.co_firstlineno) if code else ()
-            told = f"the draw {draw!r} of {self.name} lacks {', '.join(lacking)}"
-            raise Misnamed(told, "each argument but those of `defaults`", *place)
         arguments = {name: drawn[name] for name in self.arguments if name in drawn}
         for name, argument in arguments.items():
             kind = self.arguments[name].partition("[")
