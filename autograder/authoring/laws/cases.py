@@ -54,10 +54,11 @@ def draft_of(planned: Planned, arguments: Arguments, module: ModuleType, draw: A
     formulas = {name: one for name, one in arguments.items() if isinstance(one, Formula)}
     arrays = [name for name, one in arguments.items() if isinstance(one, np.ndarray)]  # a draw may leave out some
     as_is = [part for part, axes in parts.items() if axes is None]
+    plain = [name for name, kind in function.arguments.items() if kind == "other" and function.values != "python"]
     inputs = {
         name: np.asarray(one)
         for name, one in arguments.items()
-        if name in arrays or (function.values == "python" and is_numbers(one) and f"{name} {AFTERWARDS}" not in as_is)
+        if name in arrays or (name not in plain and is_numbers(one) and f"{name} {AFTERWARDS}" not in as_is)
     }
     raises: Mapping[str, Error] = options.get("raises", {})
 
