@@ -21,7 +21,7 @@ from autograder.grading.fixtures import Case, Fixtures
 from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
 from autograder.grading.judging import WORST_FIRST, Judge, load_failure, withhold
 from autograder.grading.known_mistakes import names_of_items
-from autograder.grading.wording import about_updates, which_case
+from autograder.grading.wording import about_updates, is_near_miss, which_case
 from autograder.sandbox.calls import Program
 from autograder.submissions.submission import Submission, outline, quoted, written
 from autograder.vocabulary.errors import GraderFault, KitError
@@ -215,8 +215,8 @@ class Grading:
             return Failure(item, first, elsewhere=elsewhere)
         of_function = [one for judged in self.judged.values() for one in judged if one.case.function == item.function]
         names = self.names.get(item.id, ()) if first.result.verdict in NAMED else ()
-        if elsewhere and not any(one.passed for one in (*of_function, *self.judged[elsewhere])):
-            names = ()  # all that it calls and returns is wrong: what a mistake would return is seen by chance
+        if elsewhere:  # what a mistake would return comes of right functions: of wrong ones it is seen by chance
+            names = ()
         seen = self.outcomes[first.case.id].observation if first.result.visibility == "public" else None
         handed_out = {} if names else outline(chosen.untouched_source())
         wrong = [one for one in of_function if not one.passed]
@@ -230,6 +230,11 @@ class Grading:
             other_default=other_default([one.case for one in failing], handed_out, self.submission.functions),
             elsewhere=elsewhere,
             is_first=item.id == next((one.case.item for one in wrong if not self.names.get(one.case.item)), ""),
+            all_near=all(
+                one.mismatch is not None and is_near_miss(one.mismatch)
+                for one in wrong
+                if one.result.visibility == "public"
+            ),
             law_alone=all(one.case.hint == first.case.hint for one in wrong),
             code=code.get(item.function, ""),
         )

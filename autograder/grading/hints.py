@@ -18,7 +18,7 @@ from autograder.grading.assignment import Item
 from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.fixtures import Case
 from autograder.grading.judging import Judged
-from autograder.grading.wording import is_near_miss, without_gradient
+from autograder.grading.wording import without_gradient
 from autograder.sandbox.worker.calling import NUMPY, PYTHON
 from autograder.submissions.submission import Function
 from autograder.vocabulary.report import START_THERE, Verdict
@@ -33,6 +33,7 @@ CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor
 BACKWARD = "Your function calls backward itself. Return the value with its graph: backward is the caller's part."
 NO_GRAD_FN = "does not have a grad_fn"  # how torch says that backward finds no graph
 NO_GRAPH = "backward finds no graph here. Which tensor should require grad? Or do detach, item or no_grad cut it off?"
+ALL_NEAR = "All values are almost right: look at constants, divisors and precision."
 OF_GRADIENT = "The value is right and its gradient is not. Is something constant that should not be, or the other way?"
 NOT_FINITE = "The value is finite and its gradient is not: where and masks hide a value, and not its derivative."
 OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
@@ -65,6 +66,7 @@ class Failure:
     other_default  a parameter whose default is another than in the handout, where all failing cases leave it out
     elsewhere      the item to start with, where this one can't count or the student's own code calls that function
     is_first       whether no earlier item of the function fails without a name: what is asked later may be right
+    all_near       whether all that is wrong in the function's public cases is nearly right
     law_alone      whether all cases of the function that fail are of one law: what that varies is the cause
     code           how the student wrote the function
     """
@@ -78,13 +80,14 @@ class Failure:
     other_default: str = ""
     elsewhere: str = ""
     is_first: bool = True
+    all_near: bool = False
     law_alone: bool = False
     code: str = ""
 
 
 def hint_of(failure: Failure) -> str:
     """Choose the hint of a failure, and add where to start."""
-    start = f"{failure.elsewhere}{START_THERE}" if failure.elsewhere and not failure.names else ""
+    start = f"{failure.elsewhere}{START_THERE}" if failure.elsewhere else ""
     chosen = next((hint for applies, hint in _rules(failure) if applies), "")
     return f"{chosen} {start}".strip()
 
@@ -107,7 +110,8 @@ def _rules(failure: Failure) -> Iterator[tuple[object, str]]:
     if mismatch is None:
         yield NO_GRAD_FN in first.result.message, NO_GRAPH
         return
-    yield mismatch.diagnoses or is_near_miss(mismatch) or failure.updates, ""
+    yield mismatch.diagnoses or failure.updates, ""
+    yield failure.all_near, ALL_NEAR
     rung, expectation, returned = mismatch.rung, mismatch.expectation, mismatch.returned
     is_value, is_gradient = rung in VALUES, rung == "gradient"
     of_value = item.hints.get(expectation.name) or item.hints.get(case.id) if is_value else ""

@@ -248,7 +248,7 @@ def _wrong_values(case: Case, mismatch: Mismatch) -> str:
     is_number = case.values != TORCH and not _shape(expectation)
     lines = [expectation.what if is_number else f"{expectation.what}   {dtype}{named_shape(expectation)}", count]
     if is_near_miss(mismatch):
-        lines.append("almost right: look at constants, divisors and precision")
+        lines.append("almost right")
     if mismatch.right:
         more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
         listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])

@@ -86,6 +86,7 @@ class Listing:
 
     pieces   function → as it was handed in
     rest     what is no graded function: number of the cell → its lines; of a file, "" → all of them
+    helped   functions that call others of the student's, which are not graded
     places   item → the line that it concerns, and where that is in words
     cause    the same of what kept everything from being reached
     unread   cells of a notebook that could not be read
@@ -93,6 +94,7 @@ class Listing:
 
     pieces: Mapping[str, Piece] = field(default_factory=dict)
     rest: Mapping[str, Piece] = field(default_factory=dict)
+    helped: Sequence[str] = ()
     places: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     cause: tuple[int, str] | None = None
     unread: tuple[Piece, ...] = ()
@@ -138,7 +140,7 @@ def listing_of(
     shown = {line.at for piece in (*pieces.values(), *rest.values()) for line in piece.lines if line.number}
     places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
     cause = unread_cause if cause_at not in shown or cause_at is None else (cause_at, submission.place(cause_at))
-    return Listing(pieces, rest, places, cause, unread)
+    return Listing(pieces, rest, [*filter(submission.helpers_of, pieces)], places, cause, unread)
 
 
 def _unread_cells(

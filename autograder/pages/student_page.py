@@ -232,7 +232,7 @@ def _about(item: ItemResult) -> str:
         return _question_of(item.hint)
     # what is indented, and what says which cases are right, is no fault
     lines = [line for line in item.message.strip().split("\n") if line[:1] != " " and " This one is not: " not in line]
-    said = next((line for line in lines if line.endswith((".", "?", "…"))), f"{item.title} is not right yet.")
+    said = next((line for line in lines if line.endswith((".", "?", "…"))), f"{item.title} is not all right yet.")
     return visible(SENTENCE.split(said)[0], MAX_SENTENCE)
 
 
