@@ -312,7 +312,11 @@ def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
             "a part of it is not implemented yet.",
             "14 of your 14",
         ),
-        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "title of b is not all right yet.", "4 of your 4"),
+        (
+            [item("b", hint="", message="two shapes differ\n  [0 0]  1")],
+            "title of b is not all right yet.",
+            "4 of your 4",
+        ),
         (
             [item("b", hint="", message="The first case is right. This one is not: two.\nIt is 1.")],
             "It is 1.",
