@@ -230,7 +230,8 @@ def read_limited(candidate: Candidate, module: str, untouched: str = "", of_cour
     if answer is None:
         return replace(_nothing_read(candidate, problem, fault), notes=candidate.notes)
     answer["notes"] = (*candidate.notes, *answer["notes"])
-    answer["lines"], answer["defines"] = tuple(answer["lines"]), tuple(answer["defines"])
+    for name in ("lines", "defines", "answered"):
+        answer[name] = tuple(answer[name])
     answer["cells"] = tuple((line, cell) for line, cell in answer["cells"])
     answer["unread_cells"] = tuple(UnreadCell(**cell) for cell in answer["unread_cells"])
     for name, function in answer["functions"].items():
