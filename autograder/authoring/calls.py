@@ -108,16 +108,16 @@ class Oracle:
         returned = self._asked(self.function, arguments)
         if returned is None and not re.search(r"\breturn +\S", inspect.getsource(getattr(self.module, self.function))):
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
+        counted_calls = {f"calls of {name}": counts[name] for name in self.formulas}
         if params.get("plain"):
-            return {"result": self.as_it_is(returned)}
+            return {"result": self.as_it_is(returned), **counted_calls}
         is_named = isinstance(returned, dict) and (len(self.parts) > 1 or [*returned] == [*self.parts])
         is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
         several = tuple(returned) if is_several else (returned,)
         if not is_named and len(several) != len(self.parts):
             told = f"oracle.py's {self.function} returns {len(several)} parts"
             raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
-        answer = {**(returned if is_named else dict(zip(self.parts, several, strict=True)))}
-        answer |= {f"calls of {name}": counts[name] for name in self.formulas}
+        answer = {**(returned if is_named else dict(zip(self.parts, several, strict=True))), **counted_calls}
         if self.leaves:
             gradient = f"{self.function}_gradient"
             returned = self._asked(gradient, arguments)

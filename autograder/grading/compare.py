@@ -29,6 +29,7 @@ import numpy as np
 
 from autograder.grading.fixtures import Expectation
 from autograder.sandbox.calls import Array, Observation, Returned
+from autograder.sandbox.worker.calling import attempt, unkeyed
 
 Rung = Literal[
     "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"
@@ -147,11 +148,18 @@ def alike(observed: Any, wanted: Any) -> bool:
     """Whether two JSON values are the same, floats to six digits: another order of a sum gives another last one."""
     if isinstance(wanted, list) and isinstance(observed, list) and len(observed) == len(wanted):
         return all(map(alike, observed, wanted))
-    if isinstance(wanted, dict) and isinstance(observed, dict) and observed.keys() == wanted.keys():
-        return all(alike(observed[key], entry) for key, entry in wanted.items())
+    if isinstance(wanted, dict) and isinstance(observed, dict):
+        own, right = ({_python_key(key): entry for key, entry in one.items()} for one in (observed, wanted))
+        return own.keys() == right.keys() and all(alike(own[key], entry) for key, entry in right.items())
     if isinstance(wanted, float) and isinstance(observed, float):
         return math.isclose(observed, wanted, rel_tol=1e-6, abs_tol=1e-12)
     return bool(observed == wanted)
+
+
+def _python_key(key: str) -> Any:
+    """Return the key that a text stands for, so that 2.0 is 2 and True is 1; the text where it stands for none."""
+    made, error = attempt(lambda: [*unkeyed({key: None})])
+    return key if error else made[0]
 
 
 def error_holds(expectation: Expectation, observed: Any) -> bool:

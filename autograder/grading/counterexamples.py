@@ -30,7 +30,7 @@ import numpy as np
 from autograder.grading.assignment import Assignment, Item
 from autograder.grading.compare import Mismatch, compare
 from autograder.grading.fixtures import Case, Expectation
-from autograder.grading.wording import UNTOLD, Place, in_file, is_unfinished
+from autograder.grading.wording import UNTOLD, Place, in_file, is_unfinished, stored_text
 from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH, unkeyed
 from autograder.vocabulary.errors import GraderFault
@@ -398,7 +398,7 @@ def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
         case "error":
             return "no exception", wanted
         case "fact":
-            return "nothing" if observed is None else str(observed), wanted
+            return stored_text(expectation, observed), wanted
     if yours is None:
         return "None" if returned.kind == "none" else f"something of type {returned.type}", wanted
     if mismatch.rung == "tensor" or expected is None:
@@ -416,7 +416,7 @@ def expected_text(expectation: Expectation) -> str:
     if expectation.kind == "error":
         mentions = " and ".join(map(repr, expectation.value.get("mentions", ())))
         return f"{expectation.value['type']}{f' that names {mentions}' if mentions else ''}"
-    return "nothing" if expectation.value is None else str(expectation.value)
+    return stored_text(expectation, expectation.value)
 
 
 # Arrays as one would type them

@@ -227,7 +227,7 @@ def _shape(expectation: Expectation) -> tuple[int, ...]:
 def named_shape(expectation: Expectation) -> str:
     """Write the expected shape with the names of its axes: `[batch=4 trial=8]`."""
     sizes = zip(expectation.axes, _shape(expectation), strict=False)
-    return "[" + " ".join(f"{axis}={size}" for axis, size in sizes) + "]"
+    return "[" + " ".join(axis if axis == str(size) else f"{axis}={size}" for axis, size in sizes) + "]"
 
 
 def _wrong_values(case: Case, mismatch: Mismatch) -> str:
@@ -287,7 +287,7 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
     if reveal:
         if _is_unseen(observed) and "{observed}" not in message:
             return f"Nothing was seen of this: {what}."
-        is_result = expectation.name.partition(" ")[0] == "result"  # of which 'a' and 'a ' are not the same
+        is_result = is_compared(expectation)
         both = [json.loads(json.dumps(value, sort_keys=True)) for value in (expectation.value, observed)]  # alike
         wanted, seen = (literal(value) if is_result else plain(value) for value in both)
         told = message.replace("{expected}", wanted).replace("{observed}", visible(seen, MAX_SEEN)).replace("….", "…")
@@ -301,6 +301,18 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
         return f"In a hidden case this is not as it should be: {what}."
     claim = ASIDE.sub("", claim).replace("{expected}", "…").rstrip(".")
     return f"In a hidden case this does not hold: {claim}{'' if claim.endswith('…') else '.'}"
+
+
+def is_compared(expectation: Expectation) -> bool:
+    """Tell whether it is what comes back, or what an argument then holds: there 'a' and 'a ' are not the same."""
+    return expectation.name.partition(" ")[0] == "result" or " afterwards" in expectation.name
+
+
+def stored_text(expectation: Expectation, value: object) -> str:
+    """Write the value of a fact by itself, its keys as Python has them."""
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) and not is_compared(expectation) else literal(value)
 
 
 def _is_unseen(observed: object) -> bool:

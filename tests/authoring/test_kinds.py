@@ -14,6 +14,7 @@ from autograder.authoring.fixtures.regenerate import regenerate
 from autograder.authoring.fixtures.terms import Term, regenerate_term
 from autograder.authoring.proofreading import reading_faults
 from autograder.grading.assignment import load_assignment
+from autograder.grading.counterexamples import Drawing, simpler
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
@@ -49,6 +50,58 @@ def served(queue, limit):
 ```
 
 *Laws:* `values`, `unmodified`, `signature`.
+""",
+    "a step in place, whatever the dtype": """
+```python
+# solution
+def step(parameter, gradient):
+    torch.sub(parameter, gradient / 8, out=parameter)
+
+# functions.py
+Function(
+    "step",
+    {"parameter": "float[row]", "gradient": "float[row]"},
+    lambda arguments: {"parameter afterwards": "float[row]"},
+    sizes={"row": (1, 2, 4)},
+    draws={"usual": lambda rng, row: {"parameter": rng.uniform(1, 2, row), "gradient": rng.uniform(1, 2, row)}},
+    dtypes=("float64", "float32"),
+)
+
+# oracle.py
+def step(parameter, gradient):
+    return parameter - 0.125 * gradient
+```
+
+*Laws:* `values`.
+""",
+    "counted calls for what is compared as it is": """
+```python
+# solution
+def group_by(values, key):
+    groups = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
+
+# functions.py
+Function(
+    "group_by",
+    {"values": "other", "key": "function"},
+    None,
+    sizes={},
+    draws={"usual": lambda rng: {"values": rng.permutation(6).tolist(), "key": Formula("n", "n % 2")}},
+    counted=["key"],
+    values="python",
+)
+
+# oracle.py
+def group_by(values, key):
+    numbers = values.tolist()
+    keys = [key(number) for number in numbers]
+    return {key: [number for number, other in zip(numbers, keys) if other == key] for key in keys}
+```
+
+*Laws:* `values`, `calls`.
 """,
     "an argument that may be None": """
 ```python
@@ -198,6 +251,8 @@ WRONG = {  # section → a part of the solution, and what a wrong answer has the
     "Plots and printed text": ("range(1, len(rewards) + 1)", "range(len(rewards))"),
     "Data frames": (".sum()", ".max()"),
     "parts of several kinds": ("    del queue[:limit]", ""),
+    "a step in place, whatever the dtype": ("out=parameter", "out=parameter.double()"),
+    "counted calls for what is compared as it is": ("key(value), []", "(key(value), key(value))[0], []"),
     "an argument that may be None": ("out=out", ""),
     "a list that grows": ("extend(more)", "extend(extend.__dict__.setdefault(len(words), more))"),  # in further calls
     "an answer that may be None": ("else None", "else -1"),
@@ -302,6 +357,15 @@ def test_driver_that_fails_hidden_cases_alone_is_shown_to_paste(tmp_path: Path, 
     (item,) = grader.grade(Submission("ada", "ada/kind.py", "", wrong), sandbox).items
     assert item.fails_unseen
     assert "composed = compose(first, second)\n[composed(value) for value in values]\n" in item.counterexample
+
+
+def test_counterexample_of_a_statistic_is_a_usual_call(tmp_path: Path) -> None:
+    folder, _ = built("Distributions", EXAMPLES["Distributions"], tmp_path)
+    drawing = Drawing.of(load_assignment(folder))
+    assert drawing is not None
+    trial = drawing.trial("all", "a submission", 0)
+    assert trial.sizes == {"action": 4}
+    assert simpler(trial) == []
 
 
 @pytest.mark.parametrize(

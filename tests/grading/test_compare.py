@@ -158,9 +158,12 @@ def test_first_broken_rung_is_reported_by_name(expected: Expectation, out: Any, 
         (0.0, 1e-9, False),
         (10**7, 10**7 + 1, False),
         ("a", ["a"], False),
+        ({"2": "a", "(1, True)": {"True": 0}}, {"2.0": "a", "(1.0, 1)": {"1": 0}}, True),
+        ({"2": "a"}, {"'2'": "a"}, False),
+        ({"2": "a"}, {"([2],)": "a"}, False),
     ],
 )
-def test_facts_hold_to_six_digits_of_floats(wanted: Any, seen: Any, holds: bool) -> None:
+def test_facts_hold_to_six_digits_of_floats_and_by_equal_keys(wanted: Any, seen: Any, holds: bool) -> None:
     assert (compare([fact("result", wanted)], Observation({}, {"result": seen})) is None) == holds
 
 

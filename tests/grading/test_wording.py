@@ -24,6 +24,7 @@ from autograder.grading.wording import (
     about_mismatch,
     about_outcome,
     about_updates,
+    stored_text,
 )
 from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned, Status
 from autograder.vocabulary.report import Visibility
@@ -171,6 +172,8 @@ def test_result_is_told_as_python() -> None:
     rows = {"3": [[1, 2.5], ["a" * 60]]}
     both = replace(expected, value=rows), {"3": [[1, 2.5 + 1e-12], ["a" * 59 + "b"]], "more": 0}
     assert about_fact(*both, reveal=True).endswith(f"\nFirst at [3][1][0]: expected '{'a' * 60}', yours '{'a' * 59}b'")
+    assert about_fact(replace(expected, name="a afterwards", value="a"), "a ", reveal=True) == "'a'; yours: 'a '."
+    assert [stored_text(expected, {"1": "a"}), stored_text(fact("a", ""), "a")] == ["{1: 'a'}", "a"]
     assert "First" not in about_fact(both[0], ["a" * 200], reveal=True)
     assert "…" in about_fact(expected, json.loads('[{"a":' * 400 + "1" + "}]" * 400), reveal=True)
 
@@ -203,6 +206,8 @@ def test_hidden_case_says_what_shape_is_right_alone() -> None:
     assert message(deltas(), np.zeros((1234, 1)), hidden=True) == (
         "deltas should have shape [batch=2 trial=3], and yours has another."
     )
+    told = message(deltas(axes=("batch", "3")), np.zeros((1234, 1)), hidden=True)
+    assert told == "deltas should have shape [batch=2 3], and yours has another."
     assert message(deltas(), Returned("other", type="secret_1234"), hidden=True) == (
         "deltas should be a torch.Tensor, but something else was found."
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.calls import as_python
+from autograder.authoring.calls import AFTERWARDS, as_python
 from autograder.authoring.declarations import Draft, generator_for
 from autograder.authoring.faults import Misnamed, likely
 from autograder.authoring.laws.cases import Planned, draft_of, with_answers
@@ -112,6 +112,12 @@ class Exam:
     def draft(self, planned: Planned, secret: str, draw: Any) -> Draft:
         """Draw one case; it is an example where a further draw is the same whatever the numbers, as an empty text."""
         function, call = planned.function, planned.call
+        is_usual = not (call.judged or call.dtype) and call.fixed is None and call.draw not in function.wide
+        if planned.visibility == "public" and is_usual and "values" in planned.aspects:
+            usual = call.arguments(function, generator_for(secret, planned.case), call.sizes)
+            if any(part.endswith(AFTERWARDS) for part in function.parts(usual) or ()):
+                # .double() or .float() is a copy in one dtype alone, where a step on it changes no argument
+                call = replace(call, dtype=function.dtypes[-1])
 
         def arguments(rng: np.random.Generator) -> dict[str, Any]:
             return {**call.arguments(function, rng, call.sizes)}
@@ -145,7 +151,9 @@ class Exam:
     def _trial(self, item: Item, rng: np.random.Generator, number: int) -> Trial:
         function, laws, draws = self._judging(item)
         draw = draws[number % len(draws)]
-        call = Call("", "", draw, function.growing(draw, min(number, STEPS) / STEPS))
+        # of a statistic the author's tolerance holds at usual sizes and values, not of what is made simpler
+        share = 1 if "sampled" in function.options else min(number, STEPS) / STEPS
+        call = Call("", "", draw, function.growing(draw, share))
         about = [law for law in laws if law.name in ("falsy", "errors")]
         others = [(other, p) for law in about for p in PLACES.values() for other in law.calls(function, draws, p)]
         if others and (number % 2 or "values" not in item.laws):
@@ -169,8 +177,10 @@ class Exam:
             draft.answer,
             _driven(draft, function, self.probes) if function.driver else shown(draft, function),
             {name: " ".join(listed) for name, listed in axes.items()},
-            function.lowest(call.draw) | counts,
-            tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed),
+            {**(call.sizes if draft.sampled else function.lowest(call.draw)), **counts},
+            tuple(
+                name for name in draft.inputs if draft.sampled or not function.is_float(name) or name in function.fixed
+            ),
             function.valid,
         )
 
