@@ -129,7 +129,9 @@ class Exam:
 
         def anew(number: int = 0) -> Draft:
             key = f"{planned.case} {number}" if number else planned.case
-            return draft_of(replace(planned, call=call), arguments(generator_for(secret, key)), self.oracle, draw)
+            drawn = arguments(generator_for(secret, key))
+            titled = replace(call, title=_title(planned, drawn))
+            return draft_of(replace(planned, call=titled), drawn, self.oracle, draw)
 
         made = anew() if call.finish is None else call.finish(anew(), anew)
         return with_answers(made, function, self.oracle)
@@ -194,7 +196,7 @@ def _looked_at(laws: Sequence[Law], call: Call) -> frozenset[str]:
 
 
 def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Planned:
-    """Make usual sizes larger, as little as it takes, until no case of the function before has the same; say them."""
+    """Make usual sizes larger, as little as it takes, until no case of the function before has the same."""
     call, usual = planned.call, planned.function.sized(PLACES[planned.visibility])
     if not usual or call.fixed is not None:
         return replace(planned, call=replace(call, title=call.title or call.label))
@@ -210,8 +212,7 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
             break
     if not is_error:
         taken.add(key)
-    title = ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
-    return replace(planned, call=replace(call, title=title, sizes=sizes))
+    return replace(planned, call=replace(call, sizes=sizes))
 
 
 @functools.cache
@@ -219,6 +220,15 @@ def _steps(axes: int) -> list[tuple[int, ...]]:
     """List by how much axes may be larger, the least in all first."""
     steps = itertools.product(range({1: 40, 2: 10}.get(axes, 5)), repeat=axes)
     return sorted(steps, key=lambda several: (sum(several), several))
+
+
+def _title(planned: Planned, arguments: Mapping[str, Any]) -> str:
+    """Title a case, with the sizes of what was drawn: a draw may have sizes of its own."""
+    function, call = planned.function, planned.call
+    arrays = [(function.axes(name), one.shape) for name, one in arguments.items() if isinstance(one, np.ndarray)]
+    drawn = {axis: size for axes, shape in arrays for axis, size in zip(axes, shape, strict=False)}
+    sizes = {} if call.fixed is not None else {axis: drawn.get(axis, size) for axis, size in call.sizes.items()}
+    return ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
 
 
 def _shown_sizes(sizes: Mapping[str, int]) -> str:
