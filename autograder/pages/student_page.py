@@ -43,10 +43,10 @@ class Cause:
 
     @property
     def is_one(self) -> bool:
-        """Whether anything shows that the cause is one: a line, names, a call of what is wrong; nothing is there."""
+        """Whether it is known to be one: by names, a call of what is wrong, a stub. A line may have several faults."""
         first, *rest = self.items
         is_known = bool(first.mistakes) and all(item.mistakes or item.waits_for for item in rest)
-        return bool(self.at) or first.verdict != "failed" or is_known
+        return first.verdict != "failed" or is_known
 
 
 @dataclass(frozen=True)

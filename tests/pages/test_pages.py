@@ -23,7 +23,7 @@ from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
-from autograder.pages.student_page import MAX_OPEN, feedback_page
+from autograder.pages.student_page import MAX_OPEN, Cause, feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import visible
@@ -251,6 +251,8 @@ def test_items_of_one_cause_are_one_card_whose_others_open() -> None:
     first, second = root.find("div", class_="card")
     assert [each.attributes["id"] for each in first.find("article")] == ["item-a", "item-c"]
     assert [each.attributes["id"] for each in first.find("details", class_="same")[0].find("article")] == ["item-c"]
+    assert first.find("details", class_="same")[0].find("summary")[0].text == "One cause, 2 items: the others"
+    assert not Cause((item("a"), item("c")), 2.0, at=7).is_one
     assert [hint.text for hint in first.find(class_="hint")] == ["Hint G or G - 1?"]
     assert [each.attributes["id"] for each in second.find("article")] == ["item-b"]
 
