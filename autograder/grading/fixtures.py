@@ -112,20 +112,21 @@ class Case:
     hint: str = ""  # what to think about where it fails, if a law knows better than the item
 
     @functools.cached_property
-    def judged_numbers(self) -> Mapping[str, frozenset[float]]:
+    def judged_numbers(self) -> Mapping[str, frozenset[float | str]]:
         """The least and greatest number of each thing that is judged by its values; empty where zeros would pass.
 
-        What begins an input as well has none, a witness two. Numbers of facts count together, where values do.
+        What begins an input as well has none, a witness two. Numbers of facts count together, where values do, and
+        the texts and keys beside them.
         """
         binding = [expectation for expectation in self.expected if not expectation.diagnosis]
-        judged: dict[str, frozenset[float]] = {}
+        judged: dict[str, frozenset[float | str]] = {}
         for expectation in binding:
             numbers = expectation.judged_numbers(self.inputs.values())
             judged |= {} if numbers is None else {expectation.name: numbers}
         if not any("values" in expectation.forgiven for expectation in binding):
             facts = [e.value for e in binding if e.kind == "fact" and not e.like]
-            numbers = frozenset(_numbers_in(facts))
-            judged |= {"": numbers} if numbers - {0.0} else {}
+            leaves = frozenset(_leaves_in(facts))
+            judged |= {"": leaves} if any(isinstance(leaf, float) and leaf for leaf in leaves) else {}
         return judged
 
     @property
@@ -145,11 +146,13 @@ class Case:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
-def _numbers_in(value: Any) -> list[float]:
-    """Collect the numbers in a JSON value, however deep; truth values are none."""
+def _leaves_in(value: Any) -> list[float | str]:
+    """Collect the numbers, texts and keys in a JSON value, however deep; truth values are none."""
     if isinstance(value, dict | list):
-        entries = value.values() if isinstance(value, dict) else value
-        return [number for entry in entries for number in _numbers_in(entry)]
+        entries = [*value, *value.values()] if isinstance(value, dict) else value
+        return [leaf for entry in entries for leaf in _leaves_in(entry)]
+    if isinstance(value, str):
+        return [value]
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 

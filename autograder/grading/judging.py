@@ -127,7 +127,8 @@ def withhold(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
 
     A function that returns zeros, one constant or its argument, and refuses what it should refuse, has the right form
     and no right value: what passed of it fails then. Right values are two different numbers in passed cases, other than
-    those that zeros or an argument would pass; or those of all cases that judge values.
+    those that zeros or an argument would pass; or those of all cases that judge values. A text beside a number counts
+    as one, unless all cases have it.
     """
     by_function: dict[str, list[Judged]] = {}
     for one in (one for verdicts in judged.values() for one in verdicts):
@@ -135,8 +136,10 @@ def withhold(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
     empty = set()  # functions without a right value
     for function, verdicts in by_function.items():
         of_values = [one for one in verdicts if one.case.judged_numbers]
-        passed = [numbers for one in of_values if one.passed for numbers in one.case.judged_numbers.values()]
-        if not all(one.passed for one in of_values) and len(frozenset().union(*passed)) < 2:
+        values = [frozenset().union(*one.case.judged_numbers.values()) for one in of_values]
+        seen = frozenset().union(*(each for one, each in zip(of_values, values, strict=True) if one.passed))
+        telling = {each for each in seen if isinstance(each, float) or not all(each in other for other in values)}
+        if not all(one.passed for one in of_values) and len(telling) < 2:
             empty.add(function)
 
     def counted(one: Judged) -> Judged:

@@ -17,6 +17,7 @@ from observed import tensor
 from autograder.authoring.fixtures.stored_set import manifest_text
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.fixtures import Case, Expectation, decode, encode, read_fixtures
+from autograder.grading.judging import Judged, withhold
 from autograder.sandbox.calls import Array, Observation
 from autograder.vocabulary.errors import FixtureError
 
@@ -295,3 +296,19 @@ def test_term_made_with_other_items_or_probes_is_refused(demo: Assignment, sprin
 def test_truth_values_are_judged_beside_truth_values(inputs: dict[str, Array], numbers: frozenset[float]) -> None:
     flags = expectation(array=np.array([True, False, True]), axes=("batch",), dtype="bool")
     assert case("first-small", flags, inputs=inputs).judged_numbers == {"out": numbers}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "counts"),
+    [
+        ({"level": 1, "an": 1}, {"an": 2}, True),  # words as keys: two of them are right
+        ({"removed": 4}, {"removed": 2}, False),  # a driver's keys, which every answer has: one number is right
+        ({"removed": 4, "left": 2}, {"removed": 2, "left": 2}, True),
+    ],
+)
+def test_keys_that_tell_answers_apart_are_right_values(right: Any, wrong: Any, counts: bool) -> None:
+    def judged(name: str, value: Any, verdict: Any) -> Judged:
+        return Judged.of(case(name, expectation("fact", "result", value=value)), verdict, "")
+
+    verdicts = [judged("first-a", right, "passed"), judged("first-b", wrong, "failed"), judged("first-c", {}, "passed")]
+    assert withhold({"first": verdicts})["first"][2].passed == counts
