@@ -243,11 +243,11 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         say(note, "yellow")
     if names := not_independent(assignment):
         say(f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it.", "yellow")
-    for sentence in ("It fails for this:", *exam.complaints) if exam.complaints else ():
-        say(sentence, "bold red")
     if exam.unmarked:
         path = f"solution/{assignment.name}/{assignment.module}.py"
         print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")
+    for sentence in ("It fails for this:", *exam.complaints) if exam.complaints else ():
+        say(sentence, "bold red")
 
 
 def exam_table(mistakes: Sequence[Fate], functions: Sequence[str]) -> Table:
