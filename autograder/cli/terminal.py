@@ -35,6 +35,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def say(sentence: str) -> None:
     """Print a sentence for whoever runs this, on standard error."""
+    sys.stdout.flush()  # what was printed before comes first, also where both go into one pipe
     print(f"autograder: {visible(sentence)}", file=sys.stderr)
 
 
