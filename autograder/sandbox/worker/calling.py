@@ -581,7 +581,9 @@ def answering(student: ModuleType, params: Named) -> contextlib.AbstractContextM
     params["answered"]   [name, arguments, right result], …: of other arguments, or where a gradient is wanted, the
                          student's own function is asked. No code enters the sandbox, and no value that a case expects
     """
-    own, known = vars(student), params.get("answered", ())
+    if not params.get("answered"):  # nearly always: to put nothing in place takes 30 us
+        return contextlib.nullcontext()
+    own, known = vars(student), params["answered"]
     names = {name for name, *_ in known if callable(own.get(name))}
     rows = {name: [row[1:] for row in known if row[0] == name] for name in names}
     return standing_in([student], {name: _answer_of(own[name], rows[name]) for name in names})
