@@ -117,7 +117,7 @@ def excerpt(item: ItemResult, submission: Submission, line: int | None) -> list[
     if line is None:
         place = submission.place(function.last)
         begins, ends = (NUMBER.findall(submission.place(at))[0] for at in (function.head, function.last))
-        helped = ", or in what it calls" * bool(submission.helpers_of(item.function))
+        helped = ", or in what it calls" * submission.has_helpers(item.function)
         return [f"Somewhere in {item.function}, lines {begins} to {ends} of {place.partition(' of ')[2]}{helped}."]
     first, last = 1, len(source := BREAK.split(submission.source))
     for begin, _ in submission.cells:  # a line before each names the cell

@@ -140,7 +140,7 @@ def listing_of(
     shown = {line.at for piece in (*pieces.values(), *rest.values()) for line in piece.lines if line.number}
     places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
     cause = unread_cause if cause_at not in shown or cause_at is None else (cause_at, submission.place(cause_at))
-    return Listing(pieces, rest, [*filter(submission.helpers_of, pieces)], places, cause, unread)
+    return Listing(pieces, rest, [*filter(submission.has_helpers, pieces)], places, cause, unread)
 
 
 def _unread_cells(

@@ -126,11 +126,11 @@ class Submission:
         if self.functions is None:
             object.__setattr__(self, "functions", outline(self.source))
 
-    def helpers_of(self, name: str) -> list[str]:
-        """Name the functions of the text, none of them graded, that this one names."""
-        function, defined = self.functions[name], re.findall(r"^def (\w+)", self.source, re.MULTILINE)
-        words = set(re.findall(r"\w+", "\n".join(self.source.split("\n")[function.head : function.last])))
-        return [each for each in dict.fromkeys(defined) if each in words and each not in self.functions]
+    def has_helpers(self, name: str) -> bool:
+        """Tell whether this function names another one of the text that is not graded."""
+        words = set(re.findall(r"\w+", written(self.source, {name: self.functions[name]})[name]))
+        defined = set(re.findall(r"^def (\w+)", self.source, re.MULTILINE))
+        return not words.isdisjoint(defined - self.functions.keys())
 
     def place(self, line: int) -> str:
         """Say where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""

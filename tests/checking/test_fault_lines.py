@@ -299,6 +299,9 @@ def test_excerpt_shows_the_line_with_two_around_it() -> None:
         "    11   x = 1",
     ]
     assert excerpt(failed(), submission, None) == ["Somewhere in f, lines 4 to 9 of your file."]
+    helped = Submission("ada", "f.py", "", "def g(x):\n    return x\ndef f(x):\n    return g(x)")
+    helped = replace(helped, functions={"f": helped.functions["f"]})
+    assert excerpt(failed(), helped, None) == ["Somewhere in f, lines 3 to 4 of your file, or in what it calls."]
     assert excerpt(failed(verdict="missing"), submission, 9) == []
 
 
